@@ -188,7 +188,7 @@ impl Gathered {
         let is_sampled = threads.trees.iter().flatten().any(|tree| !tree.spent.is_empty());
         let mut out = Vec::with_capacity(trees.len());
         let (mut beyond_limits, mut timer_samples) = (0u64, 0u64);
-        let (mut clocked_ns, mut unplaced_ns) = (0.0, 0.0);
+        let (mut clocked_ns, mut unplaced_ns, mut doubtful_ns) = (0.0, 0.0, 0.0);
         for (mut thread, tree) in trees {
             // The replayed tree is let go as soon as the thread has its own.
             let Some(tree) = threads.trees.get_mut(tree).and_then(Option::take) else { continue };
@@ -196,6 +196,7 @@ impl Gathered {
             timer_samples += spent::samples(&tree.spent);
             let weights = spent::Weights::of(&tree, &pools);
             unplaced_ns += weights.unplaced_ns;
+            doubtful_ns += weights.doubtful_ns;
             let how = spent::How { weights: &weights, with_inlined: !without_inlined, is_sampled };
             clocked_ns += tree.spent.clocked.values().sum::<u64>() as f64 * ns_per_unit;
             thread.tree = convert(&tree, &mut names, ns_per_unit, how);
@@ -247,7 +248,7 @@ impl Gathered {
             let each_ns = (cpu_ns - clocked_ns) / timer_samples as f64;
             info.period_ns = if timer_samples > 0 && each_ns > 0.0 { each_ns } else { PERIOD_NS };
             info.timer_samples = Some(timer_samples);
-            self.warn_of_no_place(unplaced_ns, cpu_ns);
+            self.warn_of_no_place(unplaced_ns, doubtful_ns, cpu_ns);
             out.iter_mut().for_each(|thread| thread.tell_cpu_by_waiting());
         }
         let mut sampled = samples.finish(&info, &mut self.warnings);
@@ -355,11 +356,18 @@ impl Gathered {
         }
     }
 
-    fn warn_of_no_place(&mut self, unplaced_ns: f64, cpu_ns: f64) {
+    /// Of the doubtful time, functions that wait have what is not without a place.
+    fn warn_of_no_place(&mut self, unplaced_ns: f64, doubtful_ns: f64, cpu_ns: f64) {
         if unplaced_ns > UNPLACED_NS.max(UNPLACED_PART * cpu_ns) {
             let (time, part) = (written(unplaced_ns), unplaced_ns / cpu_ns * 100.0);
+            let of_waits = match written(doubtful_ns - unplaced_ns) {
+                _ if doubtful_ns - unplaced_ns < 0.1 * unplaced_ns => String::new(),
+                time => {
+                    format!(" Functions that wait have up to {time} more, which may be others'.")
+                }
+            };
             self.warnings.add(|| {
-                format!("no sample tells which function called the kernel for {time}, {part:.1} % of CPU time: functions may lack up to that, and `[kernel]` has it. A program that wakes up by a timer and works in step with the kernel's tick is one of that kind")
+                format!("no sample tells which function called the kernel for {time}, {part:.1} % of CPU time: functions may lack up to that, and `[kernel]` has it.{of_waits} A program that wakes up by a timer and works in step with the kernel's tick is one of that kind")
             });
         }
     }

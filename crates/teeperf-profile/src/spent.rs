@@ -115,6 +115,7 @@ pub(crate) fn put(
         add(&mut out[there as usize], &hits.events, 1.0);
         add(&mut out[there as usize], &hits.timers, user);
         add(&mut out[there as usize], &hits.alone, alone);
+        out[there as usize].spent.variance += (hits.faults.ns * weights.chance).powi(2);
         let parts = [(&hits.timers, kernel), (&hits.alone, alone_in_kernel)];
         if parts.iter().any(|(hits, part)| hits.samples > 0 && *part > 0.0) {
             let function = names.function(tree.process, pseudo::KERNEL);

@@ -9,6 +9,7 @@ use crate::clock;
 use crate::filter;
 use crate::module;
 use crate::off_cpu;
+use crate::pauses;
 use crate::platform::Mask;
 use crate::pool;
 use crate::process::{self, Life};
@@ -347,6 +348,7 @@ fn pause(thread: &Thread) {
         }
         let paused = process::paused_units().saturating_sub(thread.left_out.load(Relaxed));
         sums::pause(thread, paused);
+        pauses::meet(thread);
         thread.kept.store(thread.cursor.keep(), Relaxed);
         thread.since.store(clock::now(), Relaxed);
         thread.set_state(State::Paused);
@@ -370,7 +372,7 @@ fn pass_over(thread: &Thread) {
 /// Writes of a pause what was left out in it. The thread is claimed, and runs.
 fn leave_out(thread: &Thread, meant: Losses, units: u64) {
     sums::leave_out(thread, units);
-    off_cpu::leave_out(thread, units);
+    pauses::end(thread, off_cpu::leave_out(thread, units));
     // What passed before a jump is time of the function that was left: of that the pause is left out.
     let write = || {
         let is_jump = thread.jumped().is_some();

@@ -44,6 +44,7 @@ mod maps;
 mod module;
 pub mod namespace;
 mod off_cpu;
+mod pauses;
 mod platform;
 mod pool;
 mod process;

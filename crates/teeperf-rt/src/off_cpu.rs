@@ -98,15 +98,15 @@ pub(crate) fn begin_thread(thread: &Thread) {
 }
 
 /// A pause of so many clock units is left out of the thread's time, and with it the time that the
-/// thread was off its processor meanwhile.
-pub(crate) fn leave_out(thread: &Thread, units: u64) {
-    if let Some(told_ns) = told_ns(thread)
-        && let Some(all_ns) = platform::thread_cpu_ns().and_then(all_ns)
-    {
-        let left_out_ns = units.saturating_mul(clock::unit_ns());
-        let told_ns = told_ns.saturating_add(left_out_ns).min(all_ns.max(told_ns));
-        thread.off_cpu_ns.store(told_ns, Relaxed);
-    }
+/// thread was off its processor meanwhile. Gives the rest of the pause, nanoseconds, in which it was
+/// on one.
+pub(crate) fn leave_out(thread: &Thread, units: u64) -> u64 {
+    let all_ns = || platform::thread_cpu_ns().and_then(all_ns);
+    let Some((told_ns, all_ns)) = told_ns(thread).zip(all_ns()) else { return 0 };
+    let paused_ns = units.saturating_mul(clock::unit_ns());
+    let off_ns = paused_ns.min(all_ns.saturating_sub(told_ns));
+    thread.off_cpu_ns.store(told_ns + off_ns, Relaxed);
+    paused_ns - off_ns
 }
 
 /// Nanoseconds off its processor that the thread has told, if it tells of them.

@@ -21,6 +21,7 @@ use crate::clock;
 use crate::event::{self, writing, writing::Told};
 use crate::module;
 use crate::off_cpu;
+use crate::pauses;
 use crate::platform::{self, Mask, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
@@ -87,6 +88,11 @@ pub(crate) fn end() {
 pub(crate) fn begin_thread(thread: &Thread) {
     if process::is_sampled() {
         sources::begin_thread(thread);
+        // Those before are no part of what samples tell of.
+        if let Some(usage) = platform::thread_usage() {
+            thread.faults.store(usage.faults, Relaxed);
+            thread.waits.store(usage.waits, Relaxed);
+        }
     }
     if process::wants_samples() {
         ending::begin_thread();
@@ -112,8 +118,7 @@ pub(crate) fn tell_cpu_time() {
     };
     let (bits, missed) = (sample::END | kind, thread.missed.swap(0, Relaxed));
     let end = compose::Sample { bits, site: 0, address: 0, cpu_ns, missed, period_ns };
-    let words = compose::sample(&end);
-    event::put(None, |thread| writing::write(thread, Told::Leap(&words)));
+    event::put(None, |thread| write_outside_pauses(thread, &end));
 }
 
 /// Source of an interruption.
@@ -144,11 +149,17 @@ struct Interruption {
 extern "C" fn interrupted(_signal: i32, information: &Information, context: usize) {
     let is_of_event = information.is_of_event();
     let is_ours = is_of_event || information.is_of_timer();
-    if !is_ours || process::life() != Life::On || clock::is_stopped() || process::is_paused() {
+    if !is_ours || process::life() != Life::On || clock::is_stopped() {
         return;
     }
     let thread = thread::current();
     if !is_written(thread) || thread.state() == State::Paused {
+        return;
+    }
+    if process::is_paused() {
+        if thread.state() == State::Running {
+            pauses::meet(thread);
+        }
         return;
     }
     let events_ns = thread.period_ns.load(Relaxed);
@@ -186,10 +197,13 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         let is_counted = source != Source::Timer;
         thread.missed.fetch_add(if is_counted { expirations } else { 0 }, Relaxed);
     }
-    if source == Source::Event
-        && let Some(cpu_ns) = cpu_ns
-        && !thread.is_busy()
-        && sources::is_renewal_due(thread, cpu_ns)
+    let is_renewal_due = |cpu_ns| match source {
+        Source::Event => sources::is_renewal_due(thread, cpu_ns),
+        Source::Timer => false,
+        Source::LoneTimer => sources::has_lost_events(thread) && waits_seldom(thread, cpu_ns),
+    };
+    if let Some(cpu_ns) = cpu_ns.filter(|_| !thread.is_busy())
+        && is_renewal_due(cpu_ns)
     {
         OF_RENEWAL.lend(renew, cpu_ns as usize);
     }
@@ -257,15 +271,21 @@ fn write(thread: &Thread, here: Interruption) -> bool {
     let is_counted = here.source != Source::Timer;
     let missed = if is_counted { thread.missed.swap(0, Relaxed) } else { 0 };
     let period_ns = here.stands_for_ns;
-    let words =
-        compose::sample(&compose::Sample { bits, site, address, cpu_ns, missed, period_ns });
+    let sample = compose::Sample { bits, site, address, cpu_ns, missed, period_ns };
     let is_all_told = thread.jumped().is_none() && has_told_of_pauses(thread);
-    let has_room = is_all_told && writing::write(thread, Told::Leap(&words));
-    let is_written = has_room || write_carefully(&words);
+    let has_room = is_all_told && write_outside_pauses(thread, &sample);
+    let is_written = has_room || write_carefully(&sample);
     if !is_written {
         thread.missed.fetch_add(missed, Relaxed);
     }
     is_written
+}
+
+/// Writes a sample with the thread's CPU time, of which it tells what was outside of pauses.
+fn write_outside_pauses(thread: &Thread, sample: &compose::Sample) -> bool {
+    let cpu_ns = pauses::outside(thread, sample.cpu_ns);
+    let words = compose::sample(&compose::Sample { cpu_ns, ..*sample });
+    writing::write(thread, Told::Leap(&words))
 }
 
 /// As a bit of a sample, whether a thread with events may have met page faults since its timer
@@ -279,21 +299,34 @@ fn has_met_faults(thread: &Thread, cpu_ns: u64) -> u32 {
 
 /// A thread with events has left its processor so often, and has had so much CPU time.
 fn heed_waits(thread: &Thread, waits: u64, cpu_ns: u64) {
-    let new_ns = cpu_ns.saturating_sub(thread.counted_at.load(Relaxed));
-    if new_ns < LOOK_NS {
-        return;
-    }
-    thread.counted_at.store(cpu_ns, Relaxed);
-    let new = waits.saturating_sub(thread.waits.swap(waits, Relaxed));
-    if new.saturating_mul(EACH_WAIT_NS) > new_ns {
+    if each_wait_ns(thread, waits, cpu_ns).is_some_and(|each_ns| each_ns < EACH_WAIT_NS) {
         sources::without_events(thread);
     }
 }
 
+/// Whether a thread that has lost its events no longer waits all the time.
+fn waits_seldom(thread: &Thread, cpu_ns: u64) -> bool {
+    let waits = platform::thread_usage().map(|usage| usage.waits);
+    let each_ns = waits.and_then(|waits| each_wait_ns(thread, waits, cpu_ns));
+    each_ns.is_some_and(|each_ns| each_ns > 2 * EACH_WAIT_NS)
+}
+
+/// CPU time from one wait of a thread to the next since the last look, if the next look is due. It
+/// has left its processor so often, and has had so much CPU time.
+fn each_wait_ns(thread: &Thread, waits: u64, cpu_ns: u64) -> Option<u64> {
+    let new_ns = cpu_ns.saturating_sub(thread.counted_at.load(Relaxed));
+    if new_ns < LOOK_NS {
+        return None;
+    }
+    thread.counted_at.store(cpu_ns, Relaxed);
+    let new = waits.saturating_sub(thread.waits.swap(waits, Relaxed));
+    Some(new_ns / new.max(1))
+}
+
 /// CPU time of a thread from one look at its waits to the next, nanoseconds.
 const LOOK_NS: u64 = 10_000_000;
-/// Least CPU time for each of them of a thread with events. A wait of such a thread costs some
-/// microseconds. Without events, the kernel's time around waits is told as too little: it keeps
+/// Least CPU time from one wait to the next of a thread with events. A wait of such a thread costs
+/// some microseconds. Without events, the kernel's time around waits is told as too little: it keeps
 /// interrupts back there.
 const EACH_WAIT_NS: u64 = 30_000;
 
@@ -340,24 +373,24 @@ impl<const SIZE: usize> Stack<SIZE> {
     }
 }
 
-/// Words to be written, and whether they are.
+/// A sample to be written, and whether it is.
 struct Task<'a> {
-    words: &'a [u32],
+    sample: &'a compose::Sample,
     is_done: bool,
 }
 
 /// Writes as a hook does: first what the thread has not told yet, and in the next chunk where this
 /// one is full. A thread that calls nothing would have no room for samples otherwise.
 #[cold]
-fn write_carefully(words: &[u32]) -> bool {
-    let mut task = Task { words, is_done: false };
+fn write_carefully(sample: &compose::Sample) -> bool {
+    let mut task = Task { sample, is_done: false };
     OF_WRITING.lend(change_and_write, &raw mut task as usize) && task.is_done
 }
 
 extern "C" fn change_and_write(task: usize) {
     // SAFETY: the caller waits for this.
     let task = unsafe { &mut *(task as *mut Task<'_>) };
-    task.is_done = event::put(None, |thread| writing::write(thread, Told::Leap(task.words)));
+    task.is_done = event::put(None, |thread| write_outside_pauses(thread, task.sample));
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use crate::arch;
 use crate::clock;
 use crate::cursor::{Cursor, PARKED};
+use crate::pauses;
 use crate::platform::{self, Mask};
 use crate::pool;
 use crate::process;
@@ -132,10 +133,14 @@ pub(crate) struct Thread {
     pub(crate) events_began_at: AtomicU64,
     /// CPU time from then on at which the event interrupts it that comes once, nanoseconds.
     pub(crate) single_event_ns: AtomicU32,
-    /// Its CPU time when its event last had a new period, nanoseconds.
+    /// Its CPU time when its event last had a new period, nanoseconds; 0 where it cannot have any.
     pub(crate) renewed_at: AtomicU64,
     /// Its CPU time when it last looked for time off its processor, nanoseconds.
     pub(crate) looked_at: AtomicU64,
+    /// Its CPU time where it met a pause that is not over for it, else 0, and what it had in all
+    /// that are, nanoseconds.
+    pub(crate) paused_at: AtomicU64,
+    pub(crate) paused_ns: AtomicU64,
 }
 
 // SAFETY: all fields but the tree are atomic, and that is used by its thread alone.
@@ -270,6 +275,8 @@ impl Thread {
         self.single_event_ns.store(0, Relaxed);
         self.renewed_at.store(0, Relaxed);
         self.looked_at.store(0, Relaxed);
+        self.paused_at.store(0, Relaxed);
+        self.paused_ns.store(0, Relaxed);
         self.off_cpu_ns.store(0, Relaxed);
         self.faults.store(0, Relaxed);
         self.waits.store(0, Relaxed);
@@ -298,7 +305,7 @@ impl Thread {
         }
         let age = now.saturating_sub(self.began.load(Relaxed));
         self.cpu_due.store(now.saturating_add((age / 16).min(most_cpu_pause())), Relaxed);
-        platform::thread_cpu_ns()
+        platform::thread_cpu_ns().map(|cpu_ns| pauses::outside(self, cpu_ns))
     }
 
     /// Has hooks reserve by restartable sequences, where that is wanted and the kernel knows of them.

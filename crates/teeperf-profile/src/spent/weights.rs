@@ -39,6 +39,8 @@ struct Sums {
 /// Time of the kernel by where it is, nanoseconds.
 struct Kernel {
     faults_ns: f64,
+    /// Page faults that may be chance: system calls have that time.
+    chance_ns: f64,
     /// In system calls that samples tell of.
     calls_ns: f64,
     /// Around waits, where no tick comes: the kernel keeps its tick back when it leaves a processor
@@ -47,6 +49,13 @@ struct Kernel {
     /// Of the latter, and likewise of that in calls.
     variance: f64,
     /// Of no known place.
+    unplaced_ns: f64,
+}
+
+/// Time of the kernel of which ticks do not tell, nanoseconds: around waits, and in no known place.
+#[derive(Clone, Copy, Default)]
+struct Unseen {
+    waits_ns: f64,
     unplaced_ns: f64,
 }
 
@@ -89,14 +98,21 @@ impl Sums {
             _ => 1.0,
         };
         let faults_ns = each * self.elsewhere.ns - self.events.ns;
-        let faults_ns = faults_ns.min(each * self.faults.ns).min(all_ns);
+        let most_ns = all_ns.min(each * self.faults.ns);
+        let faults_ns = faults_ns.min(most_ns);
         // As much may have come by chance.
-        let is_chance = faults_ns <= DEVIATIONS * each * self.faults.squares.sqrt();
-        let faults_ns = if is_chance { 0.0 } else { faults_ns };
+        let variance = self.events.squares + each * each * self.elsewhere_variance();
+        let deviation_ns = variance.sqrt();
+        let is_chance = faults_ns <= DEVIATIONS * deviation_ns;
+        let (faults_ns, chance_ns) = match is_chance {
+            true => (0.0, faults_ns.max(deviation_ns).min(most_ns)),
+            false => (faults_ns, 0.0),
+        };
         let of_calls = all_ns - faults_ns;
         if self.waits == 0 {
             let (waits_ns, variance, unplaced_ns) = (0.0, 0.0, 0.0);
-            return Kernel { faults_ns, calls_ns: of_calls, waits_ns, variance, unplaced_ns };
+            let calls_ns = of_calls;
+            return Kernel { faults_ns, chance_ns, calls_ns, waits_ns, variance, unplaced_ns };
         }
         // Of threads without page faults, ticks in user code tell what one stands for.
         let is_told = is_chance && self.elsewhere.samples >= FEW_IN_KERNEL;
@@ -111,7 +127,45 @@ impl Sums {
         };
         let of_count = each * each * self.behind_calls.squares;
         let variance = self.events.squares + of_count + error * seen_ns * seen_ns;
-        let unseen_ns = (of_calls - seen_ns).max(0.0);
+        let Unseen { waits_ns, unplaced_ns } = self.unseen(of_calls - seen_ns, variance);
+        let calls_ns = of_calls - waits_ns - unplaced_ns;
+        Kernel { faults_ns, chance_ns, calls_ns, waits_ns, variance, unplaced_ns }
+    }
+
+    /// Whether ticks do not tell of all CPU time, and that is no chance.
+    fn misses_ticks(&self) -> bool {
+        let Self { behind_calls, elsewhere, .. } = self;
+        let missing_ns = self.cpu_ns - behind_calls.ns - elsewhere.ns;
+        let deviation_ns = (behind_calls.squares + elsewhere.squares).sqrt();
+        self.waits > 0 && missing_ns > DEVIATIONS * deviation_ns
+    }
+
+    /// CPU time that a tick stands for, as a part of the time from one to the next.
+    fn each_tick(&self) -> f64 {
+        match self.misses_ticks() {
+            true => 1.0,
+            false => part(self.cpu_ns, self.behind_calls.ns + self.elsewhere.ns),
+        }
+    }
+
+    /// Variance of the time that timers tell of elsewhere than behind system calls. Where ticks of
+    /// both kinds stand for all CPU time, each tick is of one kind or the other.
+    fn elsewhere_variance(&self) -> f64 {
+        let Self { behind_calls, elsewhere, .. } = self;
+        if self.misses_ticks() {
+            return elsewhere.squares;
+        }
+        let all = behind_calls.ns + elsewhere.ns;
+        // No tick behind a call does not tell that there was none.
+        let one = part(elsewhere.squares, elsewhere.samples as f64);
+        let (there, here) = (part(elsewhere.ns, all), part(behind_calls.ns, all));
+        (behind_calls.squares + one) * there * there + elsewhere.squares * here * here
+    }
+
+    /// Time of which ticks do not tell, with the variance of that, of a thread that waits: it is
+    /// around waits, as far as these take so much.
+    fn unseen(&self, unseen_ns: f64, variance: f64) -> Unseen {
+        let unseen_ns = unseen_ns.max(0.0);
         let most_ns = match self.samples() {
             0..FEW_IN_KERNEL => 0.0,
             _ => self.waits as f64 * MOST_EACH_WAIT_NS,
@@ -119,9 +173,20 @@ impl Sums {
         let waits_ns = unseen_ns.min(most_ns);
         let beyond_ns = unseen_ns - waits_ns;
         let is_chance = beyond_ns <= DEVIATIONS * variance.sqrt();
-        let unplaced_ns = if is_chance { 0.0 } else { beyond_ns };
-        let calls_ns = of_calls - waits_ns - unplaced_ns;
-        Kernel { faults_ns, calls_ns, waits_ns, variance, unplaced_ns }
+        Unseen { waits_ns, unplaced_ns: if is_chance { 0.0 } else { beyond_ns } }
+    }
+
+    /// What timers of threads without events tell, as a part of what they stand for by their
+    /// periods, and the time of which they do not tell.
+    fn alone(&self) -> (f64, Unseen) {
+        let unseen_ns = self.cpu_alone_ns - self.alone.ns;
+        let is_chance = unseen_ns <= DEVIATIONS * self.alone.squares.sqrt();
+        if self.waits == 0 || is_chance {
+            return (part(self.cpu_alone_ns, self.alone.ns), Unseen::default());
+        }
+        let unseen = self.unseen(unseen_ns, self.alone.squares);
+        let placed_ns = self.cpu_alone_ns - unseen.waits_ns - unseen.unplaced_ns;
+        (part(placed_ns, self.alone.ns), unseen)
     }
 
     /// Most time of the kernel that samples behind system calls tell the place of, nanoseconds. Where
@@ -225,8 +290,12 @@ pub(crate) struct Weights {
     pub(super) alone: f64,
     /// Page faults by node, in a pool by function, as parts of the samples of timers elsewhere.
     pub(super) faults: HashMap<u32, f64>,
-    /// Time of the kernel of which no sample tells the place, nanoseconds.
+    /// Page faults that may be chance, as a part of the samples of timers that may have met some.
+    pub(super) chance: f64,
+    /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some, that
+    /// around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
+    pub(crate) doubtful_ns: f64,
     /// Time of the kernel around each wait, and the square of its deviation, nanoseconds.
     pub(super) wait_ns: f64,
     pub(super) wait_variance: f64,
@@ -252,6 +321,7 @@ impl Weights {
         Self {
             faults: tree.spent.hits.keys().filter_map(faults).collect(),
             unplaced_ns: self.unplaced_ns * of_all,
+            doubtful_ns: self.doubtful_ns * of_all,
             unsampled_ns: self.unsampled_ns * of_all,
             ..*self
         }
@@ -259,28 +329,57 @@ impl Weights {
 
     /// Of samples, of which `by_key` has those in user code by a key of their nodes.
     fn of_sums(sums: &Sums, by_key: HashMap<u32, Kinds>) -> Self {
-        let alone = part(sums.cpu_alone_ns, sums.alone.ns);
-        let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
+        let (alone, unseen) = sums.alone();
         if sums.events.samples == 0 {
-            return Self { kernel: each, user: each, alone, ..Self::default() };
+            let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
+            let weights = Self { kernel: each, user: each, alone, ..Self::default() };
+            return weights.with_unseen(unseen, sums.alone.squares, sums);
         }
-        let Kernel { faults_ns, calls_ns, waits_ns, variance, unplaced_ns } = sums.kernel();
+        let Kernel { faults_ns, chance_ns, calls_ns, waits_ns, variance, unplaced_ns } =
+            sums.kernel();
         // Samples cost time of the kernel themselves.
         let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
         let placed = sums.placed_ns().min(calls_ns);
         let rest = calls_ns - placed;
         let (rest, unsampled_ns) = if rest > least { (rest, 0.0) } else { (0.0, rest) };
-        Self {
+        let unseen = Unseen {
+            waits_ns: waits_ns + unseen.waits_ns,
+            unplaced_ns: unplaced_ns + rest + unseen.unplaced_ns,
+        };
+        let of_waits = if waits_ns > 0.0 { variance } else { 0.0 };
+        let of_doubt = (unseen.doubtful_ns() / 2.0).powi(2);
+        let error = of_waits + chance_ns * chance_ns + of_doubt;
+        let weights = Self {
             kernel: part(placed, sums.behind_calls.ns),
-            kernel_error: if waits_ns > 0.0 { part(variance, placed * placed) } else { 0.0 },
-            user: 0.0,
+            kernel_error: part(error, placed * placed),
             alone,
-            faults: faults(by_key, each, faults_ns),
-            unplaced_ns: unplaced_ns + rest,
-            wait_ns: part(waits_ns, sums.waits as f64),
-            wait_variance: part(variance, (sums.waits as f64).powi(2)),
+            faults: faults(by_key, sums.each_tick(), faults_ns),
+            chance: part(chance_ns, sums.faults.ns),
             unsampled_ns,
+            ..Self::default()
+        };
+        weights.with_unseen(unseen, variance + sums.alone.squares, sums)
+    }
+
+    /// With time of which ticks do not tell, that has such a variance.
+    fn with_unseen(self, unseen: Unseen, variance: f64, sums: &Sums) -> Self {
+        let (waits, doubtful_ns) = (sums.waits as f64, unseen.doubtful_ns());
+        let of_doubt = if doubtful_ns > 0.0 { (unseen.waits_ns / 2.0).powi(2) } else { 0.0 };
+        Self {
+            unplaced_ns: unseen.unplaced_ns,
+            doubtful_ns,
+            wait_ns: part(unseen.waits_ns, waits),
+            wait_variance: part(variance + of_doubt, waits * waits),
+            ..self
         }
+    }
+}
+
+impl Unseen {
+    /// Time of which it is not known where it is: that around waits is no more than a guess where
+    /// there is more than they can take.
+    fn doubtful_ns(&self) -> f64 {
+        if self.unplaced_ns > 0.0 { self.unplaced_ns + self.waits_ns } else { 0.0 }
     }
 }
 

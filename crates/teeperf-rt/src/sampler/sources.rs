@@ -5,7 +5,7 @@
 //!
 //! The kernel takes a thread's events off its processor and puts them on again each time that the
 //! thread waits, which takes some microseconds. A thread that waits all the time loses its events
-//! ([`without_events`]), and its timer alone tells of it.
+//! ([`without_events`]), and its timer alone tells of it until it waits seldom.
 
 use crate::arch;
 use crate::platform::{self, perf, perf::When, timer};
@@ -74,10 +74,7 @@ impl Owned {
 
     fn end_events(&self) {
         for event in &self.events {
-            let mapping = event.swap(0, Relaxed);
-            if mapping != 0 {
-                perf::end(mapping);
-            }
+            end_event(event.swap(0, Relaxed));
         }
     }
 
@@ -111,6 +108,13 @@ impl Owned {
             let [again, ..] = &self.events;
             perf::begin(thread, &[When::Each(period.into())], core::slice::from_ref(again));
         }
+    }
+}
+
+/// Ends the event with this mapping, if it is one.
+fn end_event(mapping: usize) {
+    if mapping != 0 {
+        perf::end(mapping);
     }
 }
 
@@ -198,8 +202,10 @@ pub(super) fn begin_thread(thread: &Thread) {
     thread.single_event_ns.store(place.begin(id) as u32, Relaxed);
     // The events of a thread count from where it runs again, behind what has made them.
     thread.events_began_at.store(platform::thread_cpu_ns().unwrap_or(0), Relaxed);
-    thread.period_ns.store(place.period_ns.load(Relaxed), Relaxed);
-    thread.renewed_at.store(thread.events_began_at.load(Relaxed), Relaxed);
+    let period_ns = place.period_ns.load(Relaxed);
+    thread.period_ns.store(period_ns, Relaxed);
+    let renewed_at = if period_ns == 0 { 0 } else { thread.events_began_at.load(Relaxed) };
+    thread.renewed_at.store(renewed_at, Relaxed);
     place.thread.store(id, Release);
 }
 
@@ -208,20 +214,26 @@ pub(super) fn is_renewal_due(thread: &Thread, cpu_ns: u64) -> bool {
     cpu_ns.saturating_sub(thread.renewed_at.load(Relaxed)) > RENEWAL_NS
 }
 
+/// Whether the calling thread had events, and has none.
+pub(super) fn has_lost_events(thread: &Thread) -> bool {
+    thread.period_ns.load(Relaxed) == 0 && thread.renewed_at.load(Relaxed) != 0
+}
+
 /// Has the calling thread interrupted by another period, at random. A program that does the same
 /// again and again would be met at the same few places for long otherwise.
 pub(super) fn renew(thread: &Thread, cpu_ns: u64) {
-    thread.renewed_at.store(cpu_ns, Relaxed);
     let Some(place) = take(thread) else { return };
     let id = thread.tid.load(Relaxed);
     let period = Random::of(id).period();
     let new = AtomicUsize::new(0);
     if perf::begin(id, &[When::Each(period)], core::slice::from_ref(&new)) {
         let [again, ..] = &place.events;
-        perf::end(again.swap(new.load(Relaxed), Relaxed));
+        end_event(again.swap(new.load(Relaxed), Relaxed));
         place.period_ns.store(period as u32, Relaxed);
     }
-    thread.period_ns.store(place.period_ns.load(Relaxed), Relaxed);
+    let period_ns = place.period_ns.load(Relaxed);
+    thread.period_ns.store(period_ns, Relaxed);
+    thread.renewed_at.store(if period_ns == 0 { 0 } else { cpu_ns }, Relaxed);
     place.thread.store(id, Release);
 }
 
