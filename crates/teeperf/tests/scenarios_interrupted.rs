@@ -3,6 +3,7 @@
 mod scenario;
 
 use scenario::*;
+use std::path::Path;
 
 /// What a report says of functions, by name.
 fn figure(report: &Report, name: &str, figure: &str) -> f64 {
@@ -175,6 +176,70 @@ fn threads_that_wait_all_the_time() {
     let dump = dump.unwrap();
     let samples = |kind: &str| dump.lines().filter(|line| line.contains(kind)).count();
     assert!(samples(" alone ") > samples(" user "), "{} alone", samples(" alone "));
+}
+
+/// CPU times of a recording's samples of events, nanoseconds.
+fn events_at(file: &Path) -> Vec<f64> {
+    let dump = teeperf().arg("dump").arg(file).output().unwrap().stdout;
+    let dump = String::from_utf8(dump).unwrap();
+    let of_events = dump.lines().filter(|line| line.contains(" user ") && !line.contains(" end"));
+    let cpu_ns = |line: &str| line.split("cpu_ns=").nth(1)?.split(' ').next()?.parse().ok();
+    of_events.map(|line| cpu_ns(line).expect("a sample's CPU time")).collect()
+}
+
+/// Guards: a thread that is sampled at the kernel's tick for good since it waited all the time once.
+#[test]
+fn threads_that_wait_no_more() {
+    let shop = Workshop::new();
+    let program = shop.build("changes.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &["0", "60"], 0);
+    let dump = teeperf().arg("dump").arg(&recorded.file).output().unwrap().stdout;
+    assert!(String::from_utf8(dump).unwrap().contains(" alone "), "the thread kept its events");
+    // At the end of its 400 ms of work.
+    let at = events_at(&recorded.file);
+    let last = at.last().copied().unwrap_or(0.0);
+    let late = at.iter().filter(|&&ns| ns > last - 200e6).count();
+    assert!(late > 100, "{late} samples in 200 ms");
+}
+
+/// Guards: a thread with one period of samples for good, which a loop may be in step with.
+#[test]
+fn periods_of_samples_change() {
+    let shop = Workshop::new();
+    let program = shop.build("changes.c", Compiler::Gcc, &["-O1"]);
+    // One of each 128 ms.
+    let recorded = shop.record(&[], &program, &["0", "0", "500"], 0);
+    let at = events_at(&recorded.file);
+    let mut apart: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    apart.sort_unstable_by(f64::total_cmp);
+    let quarter = |of: usize| apart[apart.len() * of / 4];
+    assert!(quarter(3) > 1.02 * quarter(1), "{} to {} ns apart", quarter(1), quarter(3));
+}
+
+/// Guards: CPU time of pauses, which is told as that of the functions around them otherwise.
+#[test]
+fn cpu_time_of_pauses_is_left_out() {
+    let shop = Workshop::new();
+    let program = shop.build("changes.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &["600", "0"], 0);
+    let told = numbers(&recorded.outcome);
+    let (truth, told_ns) = (told[0] + told[2], figure(&recorded.report, "work", "total"));
+    assert!(told[1] > 0.9 * truth, "{told:?}");
+    assert!((told_ns - truth).abs() < 0.1 * truth, "{truth} is {told_ns}");
+    let thread = &json(&recorded.file, &[])["threads"][0];
+    let cpu_ns = thread["cpu"].as_f64().unwrap();
+    assert!((cpu_ns - truth).abs() < 0.1 * truth, "{truth} is {cpu_ns} of CPU time");
+}
+
+/// Guards: hooks that look for waits again and again where a tracer stops the thread in each look.
+#[test]
+fn a_tracer_of_system_calls_makes_no_more_of_them() {
+    let shop = Workshop::new();
+    let program = shop.build("steps.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let told = numbers(&recorded.outcome);
+    assert_eq!(recorded.report.calls["called"] as f64, told[1]);
+    assert!(told[0] < told[1] / 4.0, "{} stops for {} calls", told[0], told[1]);
 }
 
 /// Guards: time of inlined code told as that of the function around it, where debug information has

@@ -89,14 +89,15 @@ impl Sums {
         self.waits = self.waits.saturating_add(other.waits);
     }
 
+    fn all_cpu_ns(&self) -> f64 {
+        self.cpu_ns + self.cpu_alone_ns
+    }
+
     /// The kernel's time of threads with events. All ticks that come to a thread which never waits
     /// stand for equal parts of its CPU time. One that waits misses some.
     fn kernel(&self) -> Kernel {
         let all_ns = (self.cpu_ns - self.events.ns).max(0.0);
-        let each = match self.waits {
-            0 => part(self.cpu_ns, self.behind_calls.ns + self.elsewhere.ns),
-            _ => 1.0,
-        };
+        let each = self.each_tick();
         let faults_ns = each * self.elsewhere.ns - self.events.ns;
         let most_ns = all_ns.min(each * self.faults.ns);
         let faults_ns = faults_ns.min(most_ns);
@@ -247,7 +248,7 @@ impl<'a> Pools<'a> {
         }
         let pool = |(executable, (sums, by_function)): (_, (Sums, _))| {
             let weights = Weights::of_sums(&sums, by_function);
-            (executable, Pool { cpu_ns: sums.cpu_ns, weights })
+            (executable, Pool { cpu_ns: sums.all_cpu_ns(), weights })
         };
         all.pools = samples.into_iter().map(pool).collect();
         all
@@ -308,7 +309,7 @@ impl Weights {
     pub(crate) fn of(tree: &CallTree, pools: &Pools<'_>) -> Self {
         let own = Sums::of(&tree.spent);
         if let Some(pool) = pools.pool(tree).filter(|_| own.are_few()) {
-            return pool.weights.part(tree, part(own.cpu_ns, pool.cpu_ns));
+            return pool.weights.part(tree, part(own.all_cpu_ns(), pool.cpu_ns));
         }
         let mut by_node = HashMap::new();
         count(&tree.spent, &mut by_node, |node| node);
@@ -493,6 +494,43 @@ mod tests {
         let in_step = alone(&tree);
         assert_eq!((in_step.kernel, in_step.wait_ns), (1.0, 0.04 * MS));
         assert_eq!(in_step.unplaced_ns, 160.0 * MS);
+    }
+
+    /// Guards: few ticks that stand for all CPU time of a thread without events, where the kernel kept
+    /// most of them back.
+    #[test]
+    fn time_around_waits_of_a_thread_without_events_is_where_it_waited() {
+        let mut tree = CallTree::new(0);
+        let alone_hits = Kinds { alone: hits(100, 4.0), ..Kinds::default() };
+        tree.spent.hits.insert((1, Interrupted::Site(7, false)), alone_hits);
+        tree.spent.cpu_alone_ns = 600_000_000;
+        assert_eq!(alone(&tree).alone, 1.5);
+        tree.spent.waits.insert(2, 10_000);
+        let some = alone(&tree);
+        assert_eq!((some.alone, some.wait_ns, some.unplaced_ns), (1.0, 0.02 * MS, 0.0));
+        tree.spent.waits.insert(2, 2000);
+        let in_step = alone(&tree);
+        assert_eq!((in_step.wait_ns, in_step.unplaced_ns), (0.04 * MS, 120.0 * MS));
+        assert_eq!(in_step.doubtful_ns, 200.0 * MS);
+        // As much may be missing by chance.
+        tree.spent.cpu_alone_ns = 440_000_000;
+        let by_chance = alone(&tree);
+        assert_eq!((by_chance.alone, by_chance.wait_ns), (1.1, 0.0));
+    }
+
+    /// Guards: page faults that are too few to be told from chance, which no bounds have.
+    #[test]
+    fn what_may_be_chance_of_page_faults_is_in_bounds() {
+        let mut tree = CallTree::new(0);
+        let (events, faults) = (hits(40, 1.0), hits(6, 4.0));
+        let user = Kinds { events, timers: hits(12, 4.0), faults, ..Kinds::default() };
+        let call = Kinds { timers: hits(6, 4.0), ..Kinds::default() };
+        tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
+        tree.spent.hits.insert((1, Interrupted::Site(8, true)), call);
+        tree.spent.cpu_ns = 72_000_000;
+        let weights = alone(&tree);
+        assert!(weights.faults.is_empty() && weights.chance > 0.3, "{}", weights.chance);
+        assert!(weights.kernel_error > 0.05, "{}", weights.kernel_error);
     }
 
     /// Guards: system calls told as waits, where page faults have most of the timers' samples.
