@@ -136,9 +136,9 @@ impl Sums {
     /// Whether ticks do not tell of all CPU time, and that is no chance.
     fn misses_ticks(&self) -> bool {
         let Self { behind_calls, elsewhere, .. } = self;
-        let missing_ns = self.cpu_ns - behind_calls.ns - elsewhere.ns;
-        let deviation_ns = (behind_calls.squares + elsewhere.squares).sqrt();
-        self.waits > 0 && missing_ns > DEVIATIONS * deviation_ns
+        let mut ticks = *behind_calls;
+        ticks.add(*elsewhere);
+        self.waits > 0 && is_more_than(&ticks, self.cpu_ns)
     }
 
     /// CPU time that a tick stands for, as a part of the time from one to the next.
@@ -180,12 +180,10 @@ impl Sums {
     /// What timers of threads without events tell, as a part of what they stand for by their
     /// periods, and the time of which they do not tell.
     fn alone(&self) -> (f64, Unseen) {
-        let unseen_ns = self.cpu_alone_ns - self.alone.ns;
-        let is_chance = unseen_ns <= DEVIATIONS * self.alone.squares.sqrt();
-        if self.waits == 0 || is_chance {
+        if self.waits == 0 || !is_more_than(&self.alone, self.cpu_alone_ns) {
             return (part(self.cpu_alone_ns, self.alone.ns), Unseen::default());
         }
-        let unseen = self.unseen(unseen_ns, self.alone.squares);
+        let unseen = self.unseen(self.cpu_alone_ns - self.alone.ns, self.alone.squares);
         let placed_ns = self.cpu_alone_ns - unseen.waits_ns - unseen.unplaced_ns;
         (part(placed_ns, self.alone.ns), unseen)
     }
@@ -403,6 +401,12 @@ fn faults(mut by_key: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap
         false => (key, part(of_faults, all)),
     };
     by_key.into_iter().map(of).collect()
+}
+
+/// Whether so much CPU time is more than ticks tell of by chance.
+fn is_more_than(ticks: &Hits, cpu_ns: f64) -> bool {
+    let each_ns = if ticks.ns > 0.0 { ticks.squares / ticks.ns } else { LONGEST_NS };
+    cpu_ns - ticks.ns > DEVIATIONS * (cpu_ns * each_ns).sqrt()
 }
 
 fn part(ns: f64, of: f64) -> f64 {
