@@ -98,8 +98,8 @@ pub(crate) fn begin_thread(thread: &Thread) {
 }
 
 /// A pause of so many clock units is left out of the thread's time, and with it the time that the
-/// thread was off its processor meanwhile. Gives the rest of the pause, nanoseconds, in which it was
-/// on one.
+/// thread was off its processor meanwhile. Gives the rest of the pause, nanoseconds, in which it
+/// was on one.
 pub(crate) fn leave_out(thread: &Thread, units: u64) -> u64 {
     let all_ns = || platform::thread_cpu_ns().and_then(all_ns);
     let Some((told_ns, all_ns)) = told_ns(thread).zip(all_ns()) else { return 0 };

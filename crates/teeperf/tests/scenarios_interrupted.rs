@@ -187,7 +187,8 @@ fn events_at(file: &Path) -> Vec<f64> {
     of_events.map(|line| cpu_ns(line).expect("a sample's CPU time")).collect()
 }
 
-/// Guards: a thread that is sampled at the kernel's tick for good since it waited all the time once.
+/// Guards: a thread that is sampled at the kernel's tick for good, since it waited all the time
+/// once.
 #[test]
 fn threads_that_wait_no_more() {
     let shop = Workshop::new();

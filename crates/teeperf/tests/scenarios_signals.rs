@@ -125,8 +125,10 @@ fn handlers_that_jump_out_of_hooks_again_and_again() {
     // Each cuts short one event at the most, or one call.
     assert!(lost <= 2 * jumps && worked.abs_diff(seen) <= 2 * jumps, "{lost}, {seen} of {worked}");
     // On a busy machine the kernel takes its time for thousands of signals, of no function's calls.
-    let mut of_streams = report.warnings.iter().filter(|text| !text.starts_with("no sample tells"));
-    assert_eq!(of_streams.next(), None);
+    // A jump may cut short what the thread tells of time off its processor.
+    let meant = ["no sample tells", "an escape of code 30 was skipped"];
+    let is_meant = |text: &&String| meant.iter().any(|meant| text.starts_with(meant));
+    assert_eq!(report.warnings.iter().find(|text| !is_meant(text)), None);
     let at_its_place = report.calls_directly_below("main", "work");
     assert!(1000 * (seen - at_its_place) <= seen, "{at_its_place} of {seen} are where they belong");
 }

@@ -174,8 +174,9 @@ static NO_HOOK uint32_t milliseconds_since(const TEE_Time *begun)
 	return (now.seconds - begun->seconds) * 1000 + now.millis - begun->millis;
 }
 
-/* The normal world goes on meanwhile. Linux does not rest for a client that a signal waits for, and says that it has. The
- * time is then spent here: worlds that switch without end hold up the recorder that is to make room. */
+/* The normal world goes on meanwhile. Linux does not rest for a client that has a signal pending, and
+ * says that it has. The time is spent here then: worlds that switch without end hold up the recorder
+ * that is to make room. */
 NO_HOOK uint32_t teeperf_port_pause(void)
 {
 	TEE_Time begun = { 0 };

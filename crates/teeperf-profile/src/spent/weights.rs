@@ -291,8 +291,8 @@ pub(crate) struct Weights {
     pub(super) faults: HashMap<u32, f64>,
     /// Page faults that may be chance, as a part of the samples of timers that may have met some.
     pub(super) chance: f64,
-    /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some, that
-    /// around waits may be elsewhere too.
+    /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some,
+    /// that around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
     pub(crate) doubtful_ns: f64,
     /// Time of the kernel around each wait, and the square of its deviation, nanoseconds.
@@ -500,8 +500,8 @@ mod tests {
         assert_eq!(in_step.unplaced_ns, 160.0 * MS);
     }
 
-    /// Guards: few ticks that stand for all CPU time of a thread without events, where the kernel kept
-    /// most of them back.
+    /// Guards: few ticks that stand for all CPU time of a thread without events, where the kernel
+    /// kept most of them back.
     #[test]
     fn time_around_waits_of_a_thread_without_events_is_where_it_waited() {
         let mut tree = CallTree::new(0);

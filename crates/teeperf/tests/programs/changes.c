@@ -1,6 +1,6 @@
 /* A thread that waits all the time, then works without a wait: before a pause of the recording, in
- * it, and behind it. Arguments: milliseconds of CPU time in the pause, in waits, and of work on each
- * side of the pause. It prints what work() took before, in, and behind the pause, by the thread's
+ * it, and behind it. Arguments: milliseconds of CPU time in the pause, in waits, and of work on
+ * each side of the pause. It prints what work() took before, in, and behind the pause, by the thread's
  * own clock. */
 #include <stdlib.h>
 #include <stdio.h>
