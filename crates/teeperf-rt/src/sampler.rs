@@ -153,13 +153,17 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         return;
     }
     let thread = thread::current();
-    if !is_written(thread) || thread.state() == State::Paused {
+    if !is_written(thread) {
         return;
     }
     if process::is_paused() {
         if thread.state() == State::Running {
             pauses::meet(thread);
         }
+        return;
+    }
+    // A filter has the thread paused, which goes on at its next call or return.
+    if thread.state() == State::Paused && thread.was_left_out.load(Relaxed) {
         return;
     }
     let events_ns = thread.period_ns.load(Relaxed);
@@ -250,9 +254,12 @@ static TICK_NS: AtomicU32 = AtomicU32::new(0);
 
 /// Writes a sample; in the next chunk where this one has no room.
 fn write(thread: &Thread, here: Interruption) -> bool {
-    if thread.state() != State::Running {
-        return false;
-    }
+    // A thread that calls nothing goes on here when a pause is over.
+    let is_running = match thread.state() {
+        State::Running => true,
+        State::Paused => false,
+        _ => return false,
+    };
     let Interruption { address, cpu_ns, .. } = here;
     // SAFETY: the thread runs it.
     let has_hook = || unsafe { module::has_hook_at(address) };
@@ -272,7 +279,7 @@ fn write(thread: &Thread, here: Interruption) -> bool {
     let missed = if is_counted { thread.missed.swap(0, Relaxed) } else { 0 };
     let period_ns = here.stands_for_ns;
     let sample = compose::Sample { bits, site, address, cpu_ns, missed, period_ns };
-    let is_all_told = thread.jumped().is_none() && has_told_of_pauses(thread);
+    let is_all_told = is_running && thread.jumped().is_none() && has_told_of_pauses(thread);
     let has_room = is_all_told && write_outside_pauses(thread, &sample);
     let is_written = has_room || write_carefully(&sample);
     if !is_written {

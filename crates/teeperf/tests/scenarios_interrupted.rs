@@ -232,6 +232,19 @@ fn cpu_time_of_pauses_is_left_out() {
     assert!((cpu_ns - truth).abs() < 0.1 * truth, "{truth} is {cpu_ns} of CPU time");
 }
 
+/// Guards: a thread that meets a pause where its timer interrupts it, and is not sampled until its
+/// next call.
+#[test]
+fn a_thread_without_calls_is_sampled_behind_pauses() {
+    let shop = Workshop::new();
+    let program = shop.build("paused_often.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let truth = numbers(&recorded.outcome)[0];
+    let told = figure(&recorded.report, "work", "total");
+    // What it did before the first pause is in no clock of the program's.
+    assert!((told - truth).abs() < 0.15 * truth, "{truth} is {told}");
+}
+
 /// Guards: hooks that look for waits again and again where a tracer stops the thread in each look.
 #[test]
 fn a_tracer_of_system_calls_makes_no_more_of_them() {

@@ -138,7 +138,8 @@ impl Sums {
         let Self { behind_calls, elsewhere, .. } = self;
         let mut ticks = *behind_calls;
         ticks.add(*elsewhere);
-        self.waits > 0 && is_more_than(&ticks, self.cpu_ns)
+        let deviation_ns = variance_of_ticks(&ticks, self.cpu_ns).sqrt();
+        self.waits > 0 && self.cpu_ns - ticks.ns > DEVIATIONS * deviation_ns
     }
 
     /// CPU time that a tick stands for, as a part of the time from one to the next.
@@ -180,10 +181,11 @@ impl Sums {
     /// What timers of threads without events tell, as a part of what they stand for by their
     /// periods, and the time of which they do not tell.
     fn alone(&self) -> (f64, Unseen) {
-        if self.waits == 0 || !is_more_than(&self.alone, self.cpu_alone_ns) {
+        if self.waits == 0 {
             return (part(self.cpu_alone_ns, self.alone.ns), Unseen::default());
         }
-        let unseen = self.unseen(self.cpu_alone_ns - self.alone.ns, self.alone.squares);
+        let variance = variance_of_ticks(&self.alone, self.cpu_alone_ns);
+        let unseen = self.unseen(self.cpu_alone_ns - self.alone.ns, variance);
         let placed_ns = self.cpu_alone_ns - unseen.waits_ns - unseen.unplaced_ns;
         (part(placed_ns, self.alone.ns), unseen)
     }
@@ -403,10 +405,10 @@ fn faults(mut by_key: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap
     by_key.into_iter().map(of).collect()
 }
 
-/// Whether so much CPU time is more than ticks tell of by chance.
-fn is_more_than(ticks: &Hits, cpu_ns: f64) -> bool {
+/// Variance of the time that ticks like these tell of so much CPU time.
+fn variance_of_ticks(ticks: &Hits, cpu_ns: f64) -> f64 {
     let each_ns = if ticks.ns > 0.0 { ticks.squares / ticks.ns } else { LONGEST_NS };
-    cpu_ns - ticks.ns > DEVIATIONS * (cpu_ns * each_ns).sqrt()
+    cpu_ns * each_ns
 }
 
 fn part(ns: f64, of: f64) -> f64 {
@@ -516,10 +518,11 @@ mod tests {
         let in_step = alone(&tree);
         assert_eq!((in_step.wait_ns, in_step.unplaced_ns), (0.04 * MS, 120.0 * MS));
         assert_eq!(in_step.doubtful_ns, 200.0 * MS);
-        // As much may be missing by chance.
+        // As much may be missing by chance, where it is more than waits can take.
         tree.spent.cpu_alone_ns = 440_000_000;
+        tree.spent.waits.insert(2, 100);
         let by_chance = alone(&tree);
-        assert_eq!((by_chance.alone, by_chance.wait_ns), (1.1, 0.0));
+        assert_eq!((by_chance.alone, by_chance.wait_ns), (1.09, 0.04 * MS));
     }
 
     /// Guards: page faults that are too few to be told from chance, which no bounds have.
