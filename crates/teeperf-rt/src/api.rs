@@ -6,9 +6,11 @@ use crate::event;
 use crate::filter;
 use crate::leap;
 use crate::module;
+use crate::pauses;
 use crate::process::{self, Life};
 use crate::sampler;
 use crate::stacks;
+use crate::thread;
 use crate::writer::{self, MAX_TEXT};
 use core::ffi::{CStr, c_char, c_int};
 use teeperf_wire::word::{self, code};
@@ -38,12 +40,14 @@ pub unsafe extern "C" fn teeperf_rt_unregister(block: &'static Block) {
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_pause() {
     process::set_paused(true);
+    pauses::meet(thread::current());
     module::look_again();
 }
 
 /// Goes on after [`teeperf_rt_pause`]. Not for signal handlers.
 #[cfg_attr(feature = "object", unsafe(no_mangle))]
 pub extern "C" fn teeperf_rt_resume() {
+    pauses::leave(thread::current());
     process::set_paused(false);
     module::look_again();
 }

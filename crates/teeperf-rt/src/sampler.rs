@@ -157,10 +157,7 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         return;
     }
     if process::is_paused() {
-        if thread.state() == State::Running {
-            pauses::meet(thread);
-        }
-        return;
+        return pauses::meet(thread);
     }
     // A filter has the thread paused, which goes on at its next call or return.
     if thread.state() == State::Paused && thread.was_left_out.load(Relaxed) {

@@ -232,6 +232,17 @@ fn cpu_time_of_pauses_is_left_out() {
     assert!((cpu_ns - truth).abs() < 0.1 * truth, "{truth} is {cpu_ns} of CPU time");
 }
 
+/// Guards: CPU time of pauses in which a thread calls nothing, which the clock tells of otherwise.
+#[test]
+fn a_thread_knows_its_own_pauses() {
+    let shop = Workshop::new();
+    let program = shop.build("paused_itself.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let truth = numbers(&recorded.outcome)[0];
+    let cpu_ns = json(&recorded.file, &[])["threads"][0]["cpu"].as_f64().unwrap();
+    assert!((cpu_ns - truth).abs() < 0.1 * truth, "{truth} is {cpu_ns}");
+}
+
 /// Guards: a thread that meets a pause where its timer interrupts it, and is not sampled until its
 /// next call.
 #[test]
