@@ -48,7 +48,7 @@ pub(crate) fn end(thread: &Thread, by_clock_ns: u64) {
     thread.paused_ns.fetch_add(paused_ns, Relaxed);
 }
 
-/// What is outside of pauses, of so much CPU time of a thread.
+/// The part of a thread's CPU time that it had outside of pauses.
 pub(crate) fn outside(thread: &Thread, cpu_ns: u64) -> u64 {
     cpu_ns.saturating_sub(thread.paused_ns.load(Relaxed))
 }

@@ -330,8 +330,8 @@ fn each_wait_ns(thread: &Thread, waits: u64, cpu_ns: u64) -> Option<u64> {
 /// CPU time of a thread from one look at its waits to the next, nanoseconds.
 const LOOK_NS: u64 = 10_000_000;
 /// Least CPU time from one wait to the next of a thread with events. A wait of such a thread costs
-/// some microseconds. Without events, the kernel's time around waits is told as too little: it keeps
-/// interrupts back there.
+/// some microseconds. Without events, the kernel's time around waits is told as too little: it
+/// keeps interrupts back there.
 const EACH_WAIT_NS: u64 = 30_000;
 
 /// Whether the thread's stream has all pauses up to now. Time that a sample moves on to would

@@ -137,8 +137,8 @@ pub(crate) struct Thread {
     pub(crate) renewed_at: AtomicU64,
     /// Its CPU time when it last looked for time off its processor, nanoseconds.
     pub(crate) looked_at: AtomicU64,
-    /// Its CPU time where it met a pause that is not over for it, else 0, and what it had in all
-    /// that are, nanoseconds.
+    /// Its CPU time where it met a pause that is not over for it, else 0 or a mark
+    /// ([`crate::pauses`]), and that in all pauses that are over, nanoseconds.
     pub(crate) paused_at: AtomicU64,
     pub(crate) paused_ns: AtomicU64,
 }

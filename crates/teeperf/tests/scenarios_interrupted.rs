@@ -10,6 +10,11 @@ fn figure(report: &Report, name: &str, figure: &str) -> f64 {
     report.time(name, figure)
 }
 
+/// All events of a recording, as text.
+fn dumped(file: &Path) -> String {
+    String::from_utf8(teeperf().arg("dump").arg(file).output().unwrap().stdout).unwrap()
+}
+
 /// Nanoseconds that a program printed.
 fn numbers(outcome: &Outcome) -> Vec<f64> {
     let words = outcome.stdout.split_whitespace();
@@ -172,16 +177,13 @@ fn threads_that_wait_all_the_time() {
     let shown = ["works", "main"].map(|name| figure(&recorded.report, name, "total"));
     let (truth, shown) = (100.0 * told[0] / (told[0] + told[1]), 100.0 * shown[0] / shown[1]);
     assert!((truth - shown).abs() < 30.0, "{truth:.1} % is {shown:.1} %");
-    let dump = String::from_utf8(teeperf().arg("dump").arg(recorded.file).output().unwrap().stdout);
-    let dump = dump.unwrap();
+    let dump = dumped(&recorded.file);
     let samples = |kind: &str| dump.lines().filter(|line| line.contains(kind)).count();
     assert!(samples(" alone ") > samples(" user "), "{} alone", samples(" alone "));
 }
 
-/// CPU times of a recording's samples of events, nanoseconds.
-fn events_at(file: &Path) -> Vec<f64> {
-    let dump = teeperf().arg("dump").arg(file).output().unwrap().stdout;
-    let dump = String::from_utf8(dump).unwrap();
+/// CPU times of the samples of events in a dump, nanoseconds.
+fn events_at(dump: &str) -> Vec<f64> {
     let of_events = dump.lines().filter(|line| line.contains(" user ") && !line.contains(" end"));
     let cpu_ns = |line: &str| line.split("cpu_ns=").nth(1)?.split(' ').next()?.parse().ok();
     of_events.map(|line| cpu_ns(line).expect("a sample's CPU time")).collect()
@@ -194,10 +196,10 @@ fn threads_that_wait_no_more() {
     let shop = Workshop::new();
     let program = shop.build("changes.c", Compiler::Gcc, &["-O1"]);
     let recorded = shop.record(&[], &program, &["0", "60"], 0);
-    let dump = teeperf().arg("dump").arg(&recorded.file).output().unwrap().stdout;
-    assert!(String::from_utf8(dump).unwrap().contains(" alone "), "the thread kept its events");
+    let dump = dumped(&recorded.file);
+    assert!(dump.contains(" alone "), "the thread kept its events");
     // At the end of its 400 ms of work.
-    let at = events_at(&recorded.file);
+    let at = events_at(&dump);
     let last = at.last().copied().unwrap_or(0.0);
     let late = at.iter().filter(|&&ns| ns > last - 200e6).count();
     assert!(late > 100, "{late} samples in 200 ms");
@@ -210,7 +212,7 @@ fn periods_of_samples_change() {
     let program = shop.build("changes.c", Compiler::Gcc, &["-O1"]);
     // One of each 128 ms.
     let recorded = shop.record(&[], &program, &["0", "0", "500"], 0);
-    let at = events_at(&recorded.file);
+    let at = events_at(&dumped(&recorded.file));
     let mut apart: Vec<f64> = at.windows(2).map(|pair| pair[1] - pair[0]).collect();
     apart.sort_unstable_by(f64::total_cmp);
     let quarter = |of: usize| apart[apart.len() * of / 4];
@@ -252,7 +254,7 @@ fn a_thread_without_calls_is_sampled_behind_pauses() {
     let recorded = shop.record(&[], &program, &[], 0);
     let truth = numbers(&recorded.outcome)[0];
     let told = figure(&recorded.report, "work", "total");
-    // What it did before the first pause is in no clock of the program's.
+    // The program's figure begins some milliseconds behind the thread's work.
     assert!((told - truth).abs() < 0.15 * truth, "{truth} is {told}");
 }
 

@@ -24,7 +24,7 @@ pub(super) struct Machine<'a> {
     pub(super) flash: &'a Path,
     pub(super) kernel: &'a Path,
     pub(super) initramfs: &'a Path,
-    /// What the guest copies to `/share`.
+    /// The folder that the guest copies to `/share`.
     pub(super) share: &'a Path,
     /// How long its scripts may take.
     pub(super) scripts: Duration,

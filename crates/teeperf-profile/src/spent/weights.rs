@@ -43,19 +43,18 @@ struct Kernel {
     chance_ns: f64,
     /// In system calls that samples tell of.
     calls_ns: f64,
+    unseen: Unseen,
+    /// Of that around waits, and likewise of that in calls.
+    variance: f64,
+}
+
+/// Time of the kernel of which ticks do not tell, nanoseconds.
+#[derive(Clone, Copy, Default)]
+struct Unseen {
     /// Around waits, where no tick comes: the kernel keeps its tick back when it leaves a processor
     /// idle.
     waits_ns: f64,
-    /// Of the latter, and likewise of that in calls.
-    variance: f64,
     /// Of no known place.
-    unplaced_ns: f64,
-}
-
-/// Time of the kernel of which ticks do not tell, nanoseconds: around waits, and in no known place.
-#[derive(Clone, Copy, Default)]
-struct Unseen {
-    waits_ns: f64,
     unplaced_ns: f64,
 }
 
@@ -102,8 +101,7 @@ impl Sums {
         let most_ns = all_ns.min(each * self.faults.ns);
         let faults_ns = faults_ns.min(most_ns);
         // As much may have come by chance.
-        let variance = self.events.squares + each * each * self.elsewhere_variance();
-        let deviation_ns = variance.sqrt();
+        let deviation_ns = (self.events.squares + each * each * self.elsewhere_variance()).sqrt();
         let is_chance = faults_ns <= DEVIATIONS * deviation_ns;
         let (faults_ns, chance_ns) = match is_chance {
             true => (0.0, faults_ns.max(deviation_ns).min(most_ns)),
@@ -111,9 +109,8 @@ impl Sums {
         };
         let of_calls = all_ns - faults_ns;
         if self.waits == 0 {
-            let (waits_ns, variance, unplaced_ns) = (0.0, 0.0, 0.0);
-            let calls_ns = of_calls;
-            return Kernel { faults_ns, chance_ns, calls_ns, waits_ns, variance, unplaced_ns };
+            let (calls_ns, unseen, variance) = (of_calls, Unseen::default(), 0.0);
+            return Kernel { faults_ns, chance_ns, calls_ns, unseen, variance };
         }
         // Of threads without page faults, ticks in user code tell what one stands for.
         let is_told = is_chance && self.elsewhere.samples >= FEW_IN_KERNEL;
@@ -128,16 +125,21 @@ impl Sums {
         };
         let of_count = each * each * self.behind_calls.squares;
         let variance = self.events.squares + of_count + error * seen_ns * seen_ns;
-        let Unseen { waits_ns, unplaced_ns } = self.unseen(of_calls - seen_ns, variance);
-        let calls_ns = of_calls - waits_ns - unplaced_ns;
-        Kernel { faults_ns, chance_ns, calls_ns, waits_ns, variance, unplaced_ns }
+        let unseen = self.unseen(of_calls - seen_ns, variance);
+        let calls_ns = of_calls - unseen.waits_ns - unseen.unplaced_ns;
+        Kernel { faults_ns, chance_ns, calls_ns, unseen, variance }
+    }
+
+    /// Samples of timers of threads with events, wherever these were.
+    fn ticks(&self) -> Hits {
+        let mut ticks = self.behind_calls;
+        ticks.add(self.elsewhere);
+        ticks
     }
 
     /// Whether ticks do not tell of all CPU time, and that is no chance.
     fn misses_ticks(&self) -> bool {
-        let Self { behind_calls, elsewhere, .. } = self;
-        let mut ticks = *behind_calls;
-        ticks.add(*elsewhere);
+        let ticks = self.ticks();
         let deviation_ns = variance_of_ticks(&ticks, self.cpu_ns).sqrt();
         self.waits > 0 && self.cpu_ns - ticks.ns > DEVIATIONS * deviation_ns
     }
@@ -146,7 +148,7 @@ impl Sums {
     fn each_tick(&self) -> f64 {
         match self.misses_ticks() {
             true => 1.0,
-            false => part(self.cpu_ns, self.behind_calls.ns + self.elsewhere.ns),
+            false => part(self.cpu_ns, self.ticks().ns),
         }
     }
 
@@ -157,7 +159,7 @@ impl Sums {
         if self.misses_ticks() {
             return elsewhere.squares;
         }
-        let all = behind_calls.ns + elsewhere.ns;
+        let all = self.ticks().ns;
         // No tick behind a call does not tell that there was none.
         let one = part(elsewhere.squares, elsewhere.samples as f64);
         let (there, here) = (part(elsewhere.ns, all), part(behind_calls.ns, all));
@@ -178,8 +180,8 @@ impl Sums {
         Unseen { waits_ns, unplaced_ns: if is_chance { 0.0 } else { beyond_ns } }
     }
 
-    /// What timers of threads without events tell, as a part of what they stand for by their
-    /// periods, and the time of which they do not tell.
+    /// Time that samples of threads without events tell of, as a part of what they stand for by
+    /// their periods, and the time of which they do not tell.
     fn alone(&self) -> (f64, Unseen) {
         if self.waits == 0 {
             return (part(self.cpu_alone_ns, self.alone.ns), Unseen::default());
@@ -332,22 +334,21 @@ impl Weights {
     fn of_sums(sums: &Sums, by_key: HashMap<u32, Kinds>) -> Self {
         let (alone, unseen) = sums.alone();
         if sums.events.samples == 0 {
-            let each = part(sums.cpu_ns, sums.behind_calls.ns + sums.elsewhere.ns);
+            let each = part(sums.cpu_ns, sums.ticks().ns);
             let weights = Self { kernel: each, user: each, alone, ..Self::default() };
             return weights.with_unseen(unseen, sums.alone.squares, sums);
         }
-        let Kernel { faults_ns, chance_ns, calls_ns, waits_ns, variance, unplaced_ns } =
-            sums.kernel();
+        let Kernel { faults_ns, chance_ns, calls_ns, unseen: of_events, variance } = sums.kernel();
         // Samples cost time of the kernel themselves.
         let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
         let placed = sums.placed_ns().min(calls_ns);
         let rest = calls_ns - placed;
         let (rest, unsampled_ns) = if rest > least { (rest, 0.0) } else { (0.0, rest) };
         let unseen = Unseen {
-            waits_ns: waits_ns + unseen.waits_ns,
-            unplaced_ns: unplaced_ns + rest + unseen.unplaced_ns,
+            waits_ns: of_events.waits_ns + unseen.waits_ns,
+            unplaced_ns: of_events.unplaced_ns + rest + unseen.unplaced_ns,
         };
-        let of_waits = if waits_ns > 0.0 { variance } else { 0.0 };
+        let of_waits = if of_events.waits_ns > 0.0 { variance } else { 0.0 };
         let of_doubt = (unseen.doubtful_ns() / 2.0).powi(2);
         let error = of_waits + chance_ns * chance_ns + of_doubt;
         let weights = Self {

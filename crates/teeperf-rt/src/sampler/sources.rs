@@ -100,6 +100,13 @@ impl Owned {
         first
     }
 
+    /// Tells the place's thread the period of its events, which is new at this CPU time.
+    fn tell_period(&self, thread: &Thread, cpu_ns: u64) {
+        let period_ns = self.period_ns.load(Relaxed);
+        thread.period_ns.store(period_ns, Relaxed);
+        thread.renewed_at.store(if period_ns == 0 { 0 } else { cpu_ns }, Relaxed);
+    }
+
     /// Has a thread interrupted as before, by the signal that is used now.
     fn begin_again(&self, thread: u32) {
         self.begin_timer(thread);
@@ -202,10 +209,7 @@ pub(super) fn begin_thread(thread: &Thread) {
     thread.single_event_ns.store(place.begin(id) as u32, Relaxed);
     // The events of a thread count from where it runs again, behind what has made them.
     thread.events_began_at.store(platform::thread_cpu_ns().unwrap_or(0), Relaxed);
-    let period_ns = place.period_ns.load(Relaxed);
-    thread.period_ns.store(period_ns, Relaxed);
-    let renewed_at = if period_ns == 0 { 0 } else { thread.events_began_at.load(Relaxed) };
-    thread.renewed_at.store(renewed_at, Relaxed);
+    place.tell_period(thread, thread.events_began_at.load(Relaxed));
     place.thread.store(id, Release);
 }
 
@@ -231,9 +235,7 @@ pub(super) fn renew(thread: &Thread, cpu_ns: u64) {
         end_event(again.swap(new.load(Relaxed), Relaxed));
         place.period_ns.store(period as u32, Relaxed);
     }
-    let period_ns = place.period_ns.load(Relaxed);
-    thread.period_ns.store(period_ns, Relaxed);
-    thread.renewed_at.store(if period_ns == 0 { 0 } else { cpu_ns }, Relaxed);
+    place.tell_period(thread, cpu_ns);
     place.thread.store(id, Release);
 }
 
