@@ -74,8 +74,13 @@ pub enum Escape<'a> {
     Timed(u64),
     /// From here on the filter of this number holds.
     Filter(u32),
-    /// The thread was off its processor for so many clock units.
-    OffCpu(u64),
+    /// The thread was off its processor.
+    OffCpu {
+        /// Clock units.
+        units: u64,
+        /// Waits, where they are told.
+        waits: Option<u32>,
+    },
     /// The thread was interrupted by its timer.
     Sample(Sample),
     /// A code that this reader does not know.
@@ -262,7 +267,10 @@ fn with_payload<'a>(
             missed: word::payload_value(*payload.get(6)?)?,
             period_ns: word::payload_value(*payload.get(7)?)?,
         }),
-        code::OFF_CPU => Escape::OffCpu(word::join(payload.get(..2)?)?),
+        code::OFF_CPU => Escape::OffCpu {
+            units: word::join(payload.get(..2)?)?,
+            waits: payload.get(2).and_then(|&waits| word::payload_value(waits)),
+        },
         code::TIMED => Escape::Timed(word::join(payload.get(..2)?)?),
         code::POINT => Escape::Point {
             kind: arg,

@@ -16,6 +16,7 @@ use crate::process;
 use crate::thread::Thread;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
+use teeperf_wire::compose;
 use teeperf_wire::shared::ClockKind;
 
 /// A sequence that no thread is ever in.
@@ -33,8 +34,20 @@ pub(crate) struct Untold {
     told_ns: u64,
     all_ns: u64,
     /// Clock units.
-    pub(crate) units: u64,
+    units: u64,
+    /// How often the thread waited, and how many waits it will have told.
+    waits: u64,
+    all_waits: u64,
 }
+
+/// CPU time between two looks of which one wait is not worth a question to the kernel,
+/// nanoseconds: readers take no more of it for the kernel's.
+const ONE_WAIT_NS: u64 = 40_000;
+/// Most waits that are told at once: as many as a word holds.
+const MOST_WAITS: u64 = 0x7FFF_FFFF;
+/// Least time off the processor that is a wait, nanoseconds. Less than that interrupts of the
+/// system's, and of its host's, take as well.
+const LEAST_WAIT_NS: u64 = 5_000;
 
 /// Whether the kernel took the calling thread off its processor, or interrupted it by a signal,
 /// since the last event or the last call of this.
@@ -71,21 +84,43 @@ pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
     let told_ns = told_ns(thread)?;
     let cpu_ns = platform::thread_cpu_ns()?;
     let all_ns = all_ns(cpu_ns)?;
+    let since_ns = cpu_ns.saturating_sub(thread.looked_at.load(Relaxed));
     thread.looked_at.store(cpu_ns, Relaxed);
-    // A debugger may stop the thread at each system call, also at those that this made. The next
-    // event need not look for these stops.
-    was_switched(thread);
     let unit_ns = clock::unit_ns();
     let units = all_ns.saturating_sub(told_ns) / unit_ns;
     let all_ns = told_ns + units * unit_ns;
-    (units > 0).then_some(Untold { told_ns, all_ns, units })
+    let may_have_more_waits = units > 0 && since_ns > ONE_WAIT_NS;
+    let told = thread.waits_told.load(Relaxed);
+    let all = may_have_more_waits.then(waits).flatten();
+    let one = u64::from(units * unit_ns >= LEAST_WAIT_NS);
+    let waits = all.map_or(one, |all| all.saturating_sub(told).max(one));
+    let all_waits = all.unwrap_or(told + one);
+    // A debugger may stop the thread at each system call, also at those that this made. The next
+    // event need not look for these stops.
+    was_switched(thread);
+    (units > 0).then_some(Untold { told_ns, all_ns, units, waits, all_waits })
+}
+
+/// How often the calling thread has waited.
+fn waits() -> Option<u64> {
+    platform::thread_usage().map(|usage| usage.waits)
 }
 
 impl Untold {
+    /// As an escape.
+    pub(crate) fn words(self) -> [u32; 5] {
+        compose::off_cpu(self.units, self.waits.min(MOST_WAITS) as u32)
+    }
+
     /// Whether it is this caller that tells of it: a signal handler may have done so just before.
     pub(crate) fn is_claimed(self, thread: &Thread) -> bool {
-        let Self { told_ns, all_ns, .. } = self;
-        thread.off_cpu_ns.compare_exchange(told_ns, all_ns, Relaxed, Relaxed).is_ok()
+        let Self { told_ns, all_ns, all_waits, .. } = self;
+        let is_claimed =
+            thread.off_cpu_ns.compare_exchange(told_ns, all_ns, Relaxed, Relaxed).is_ok();
+        if is_claimed {
+            thread.waits_told.store(all_waits, Relaxed);
+        }
+        is_claimed
     }
 }
 
@@ -94,6 +129,7 @@ pub(crate) fn begin_thread(thread: &Thread) {
     if process::wants_samples() && clock::kind() == ClockKind::Tick {
         let all_ns = platform::thread_cpu_ns().and_then(all_ns);
         thread.off_cpu_ns.store(all_ns.unwrap_or(0), Relaxed);
+        thread.waits_told.store(waits().unwrap_or(0), Relaxed);
     }
 }
 

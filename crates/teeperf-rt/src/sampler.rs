@@ -91,7 +91,7 @@ pub(crate) fn begin_thread(thread: &Thread) {
         // Those before are no part of what samples tell of.
         if let Some(usage) = platform::thread_usage() {
             thread.faults.store(usage.faults, Relaxed);
-            thread.waits.store(usage.waits, Relaxed);
+            thread.switches.store(usage.switches, Relaxed);
         }
     }
     if process::wants_samples() {
@@ -296,34 +296,34 @@ fn write_outside_pauses(thread: &Thread, sample: &compose::Sample) -> bool {
 /// interrupted it last.
 fn has_met_faults(thread: &Thread, cpu_ns: u64) -> u32 {
     let Some(usage) = platform::thread_usage() else { return sample::FAULTS };
-    heed_waits(thread, usage.waits, cpu_ns);
+    heed_switches(thread, usage.switches, cpu_ns);
     let has_more = thread.faults.swap(usage.faults, Relaxed) != usage.faults;
     if has_more { sample::FAULTS } else { 0 }
 }
 
 /// A thread with events has left its processor so often, and has had so much CPU time.
-fn heed_waits(thread: &Thread, waits: u64, cpu_ns: u64) {
-    if each_wait_ns(thread, waits, cpu_ns).is_some_and(|each_ns| each_ns < EACH_WAIT_NS) {
+fn heed_switches(thread: &Thread, switches: u64, cpu_ns: u64) {
+    if each_wait_ns(thread, switches, cpu_ns).is_some_and(|each_ns| each_ns < EACH_WAIT_NS) {
         sources::without_events(thread);
     }
 }
 
 /// Whether a thread that has lost its events no longer waits all the time.
 fn waits_seldom(thread: &Thread, cpu_ns: u64) -> bool {
-    let waits = platform::thread_usage().map(|usage| usage.waits);
-    let each_ns = waits.and_then(|waits| each_wait_ns(thread, waits, cpu_ns));
+    let switches = platform::thread_usage().map(|usage| usage.switches);
+    let each_ns = switches.and_then(|switches| each_wait_ns(thread, switches, cpu_ns));
     each_ns.is_some_and(|each_ns| each_ns > 2 * EACH_WAIT_NS)
 }
 
 /// CPU time from one wait of a thread to the next since the last look, if the next look is due. It
 /// has left its processor so often, and has had so much CPU time.
-fn each_wait_ns(thread: &Thread, waits: u64, cpu_ns: u64) -> Option<u64> {
+fn each_wait_ns(thread: &Thread, switches: u64, cpu_ns: u64) -> Option<u64> {
     let new_ns = cpu_ns.saturating_sub(thread.counted_at.load(Relaxed));
     if new_ns < LOOK_NS {
         return None;
     }
     thread.counted_at.store(cpu_ns, Relaxed);
-    let new = waits.saturating_sub(thread.waits.swap(waits, Relaxed));
+    let new = switches.saturating_sub(thread.switches.swap(switches, Relaxed));
     Some(new_ns / new.max(1))
 }
 

@@ -121,10 +121,12 @@ pub(crate) struct Thread {
     /// Nanoseconds that it was off its processor up to now, as far as it has told ([`crate::off_cpu`]);
     /// 0 where it does not tell.
     pub(crate) off_cpu_ns: AtomicU64,
+    /// Waits of which it has told with that.
+    pub(crate) waits_told: AtomicU64,
     /// Page faults that it had met when its timer interrupted it last.
     pub(crate) faults: AtomicU64,
     /// How often it had left its processor when that was looked at last, and its CPU time then.
-    pub(crate) waits: AtomicU64,
+    pub(crate) switches: AtomicU64,
     pub(crate) counted_at: AtomicU64,
     /// Where the runtime has it look through the frames that an exception leaves: an address on
     /// its stack, below which that is done; else 0.
@@ -278,8 +280,9 @@ impl Thread {
         self.paused_at.store(0, Relaxed);
         self.paused_ns.store(0, Relaxed);
         self.off_cpu_ns.store(0, Relaxed);
+        self.waits_told.store(0, Relaxed);
         self.faults.store(0, Relaxed);
-        self.waits.store(0, Relaxed);
+        self.switches.store(0, Relaxed);
         self.counted_at.store(0, Relaxed);
         self.unwinding.store(0, Relaxed);
         self.own.forget();

@@ -423,7 +423,10 @@ fn describe_event(
             ("sample", text)
         }
         Escape::Filter(number) => ("filter", format!("number={number}")),
-        Escape::OffCpu(units) => ("off-cpu", format!("units={units}")),
+        Escape::OffCpu { units, waits } => {
+            let waits = waits.map_or(String::new(), |waits| format!(" waits={waits}"));
+            ("off-cpu", format!("units={units}{waits}"))
+        }
         Escape::Mark(key) => {
             depths.marks.insert(key, depths.now());
             ("mark", format!("key={key} depth={}", depths.now()))

@@ -14,10 +14,10 @@ pub const fn timed(count: u64) -> [u32; 4] {
     [escape(code::TIMED, 0), payload(2), low, high]
 }
 
-/// The thread was off its processor for so long since its last event.
-pub const fn off_cpu(units: u64) -> [u32; 4] {
+/// The thread was off its processor for so long since its last event, and waited so often.
+pub const fn off_cpu(units: u64, waits: u32) -> [u32; 5] {
     let [low, high] = split62(units);
-    [escape(code::OFF_CPU, 0), payload(2), low, high]
+    [escape(code::OFF_CPU, 0), payload(3), low, high, payload(waits)]
 }
 
 /// Another stack runs from here on than the one of the id `left`, which may be [`crate::word::ABANDONED`].

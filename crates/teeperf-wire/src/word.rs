@@ -99,7 +99,7 @@ pub mod code {
     /// its kind before it had no place, and the nanoseconds that it stands for.
     pub const SAMPLE: u32 = 29;
     /// Since its last event the thread was off its processor: it slept, or another one ran. Payload is
-    /// [`super::split62`] of the clock units.
+    /// [`super::split62`] of the clock units, and how often the thread waited, as far as it knows.
     pub const OFF_CPU: u32 = 30;
 }
 

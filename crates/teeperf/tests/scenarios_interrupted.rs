@@ -166,6 +166,20 @@ fn a_short_wait_is_of_the_function_that_waits() {
     assert!(in_columns > 0.9 * ns("cpu") && in_columns < 1.15 * ns("cpu"), "{thread}");
 }
 
+/// Guards: a call with many waits that counts as one, whose kernel time is in no function then.
+#[test]
+fn a_call_that_waits_often_has_the_time_around_its_waits() {
+    let shop = Workshop::new();
+    let program = shop.build("waits.c", Compiler::Gcc, &["-O1"]);
+    let recorded = shop.record(&[], &program, &[], 0);
+    let told = numbers(&recorded.outcome);
+    for (name, truth) in ["naps", "works"].into_iter().zip(&told) {
+        let shown = figure(&recorded.report, name, "total");
+        let all = told[0] + told[1];
+        assert!((shown - truth).abs() < 0.2 * all, "{name}: {truth} is {shown}");
+    }
+}
+
 /// Guards: threads that wait all the time, whose events would cost more than their work. Their
 /// timers tell of them alone.
 #[test]

@@ -141,11 +141,11 @@ impl Spent {
         (self.cpu_ns, self.cpu_alone_ns) = (0, 0);
     }
 
-    /// The thread was off its processor once, for so many clock units, which are so many nanoseconds.
-    fn was_off(&mut self, node: u32, units: u64, ns: f64) {
+    /// The thread was off its processor for so many clock units, and waited so often.
+    fn was_off(&mut self, node: u32, units: u64, waits: u32) {
         count(&mut self.waiting, node, units);
-        if ns >= LEAST_WAIT_NS {
-            count(&mut self.waits, node, 1);
+        if waits > 0 {
+            count(&mut self.waits, node, waits.into());
         }
     }
 
@@ -191,9 +191,14 @@ fn count(units_of: &mut HashMap<u32, u64>, node: u32, units: u64) {
 /// CPU time without a sample that tells that a thread is not sampled, nanoseconds.
 const UNSAMPLED_NS: u64 = 50_000_000;
 
-/// Least time off its processor in which a thread waited, nanoseconds. Less than that interrupts of
-/// the system's, and of its host's, take as well.
+/// Least time off its processor in which a thread waited, nanoseconds.
 const LEAST_WAIT_NS: f64 = 5e3;
+
+/// How often a thread waited that was off its processor for so many clock units, where it did not
+/// tell.
+pub(super) fn waits(units: u64, ns_per_unit: f64) -> u32 {
+    u32::from(units as f64 * ns_per_unit >= LEAST_WAIT_NS)
+}
 
 /// CPU time between two expirations of a timer, nanoseconds.
 const TIMER_NS: f64 = 1e6;
@@ -344,6 +349,7 @@ pub(crate) struct Sampled {
 struct Off {
     node: u32,
     units: u64,
+    waits: u32,
     /// Clock units that passed before in the batch.
     passed: u64,
 }
@@ -387,12 +393,13 @@ impl Sampled {
         }
     }
 
-    /// The thread was off its processor for so many clock units, with this node on top.
-    pub(super) fn was_off(&mut self, node: u32, units: u64, ns_per_unit: f64) {
+    /// The thread was off its processor for so many clock units, and waited so often, with this
+    /// node on top.
+    pub(super) fn was_off(&mut self, node: u32, units: u64, waits: u32) {
         if std::mem::replace(&mut self.is_known, true) {
-            self.spent.was_off(node, units, units as f64 * ns_per_unit);
+            self.spent.was_off(node, units, waits);
         } else {
-            self.first_off = Some(Off { node, units, passed: self.before.units() });
+            self.first_off = Some(Off { node, units, waits, passed: self.before.units() });
         }
         self.leave_out(units);
     }
@@ -417,11 +424,11 @@ impl Sampled {
         number: impl Fn(u32) -> u32,
         ns_per_unit: f64,
     ) {
-        if let Some(Off { node, units, passed }) = self.first_off {
+        if let Some(Off { node, units, waits, passed }) = self.first_off {
             // Of a window of a recording, time before that is no part.
             let here = passed.saturating_add(thread.pieces.units());
             let most = if thread.is_known { u64::MAX } else { here };
-            spent.was_off(number(node), units.min(most), units as f64 * ns_per_unit);
+            spent.was_off(number(node), units.min(most), waits);
         }
         thread.is_known |= self.is_known;
         thread.pieces.append(&self.before, &number);
@@ -508,15 +515,15 @@ mod tests {
         let mut batch = Sampled::default();
         since.passed(1, 30);
         batch.passed(1, 20);
-        batch.was_off(1, 900, 1e3);
+        batch.was_off(1, 900, 1);
         batch.passed(2, 50);
-        batch.was_off(2, 40, 1e3);
+        batch.was_off(2, 40, 1);
         batch.put_behind(&mut since, &mut spent, |node| node, 1e3);
         assert_eq!((spent.waiting[&1], spent.waiting[&2]), (50, 40));
         assert_eq!((spent.waits[&1], spent.waits[&2]), (1, 1));
         // All that a known thread tells is true.
         batch.clear();
-        batch.was_off(3, 900, 1e3);
+        batch.was_off(3, 900, 1);
         batch.put_behind(&mut since, &mut spent, |node| node, 1e3);
         assert_eq!(spent.waiting[&3], 900);
     }
@@ -559,7 +566,7 @@ mod tests {
             batch.passed(2, MS);
         }
         batch.passed(3, 500 * MS);
-        batch.was_off(3, 499 * MS, 1.0);
+        batch.was_off(3, 499 * MS, 1);
         batch.told(101 * MS, 1.0);
         batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
         assert_eq!((spent.cpu_ns, spent.clocked.get(&1)), (MS, None));

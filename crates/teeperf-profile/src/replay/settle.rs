@@ -15,6 +15,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::{ESCAPE_BASE, call};
 
 use super::VFORK_MARK;
+use super::hits;
 use super::points::Point;
 use super::summarise::{State, event_time, high_half};
 use super::summary::{Mark, Op};
@@ -186,9 +187,9 @@ impl State {
                 self.summary.looked_at_cpu(self.now, sample.cpu_ns);
                 self.summary.sampled.take(self.at, sample, ns_per_unit);
             }
-            Escape::OffCpu(units) => {
-                let ns_per_unit = self.ns_per_unit;
-                self.summary.sampled.was_off(self.at, units, ns_per_unit);
+            Escape::OffCpu { units, waits } => {
+                let waits = waits.unwrap_or_else(|| hits::waits(units, self.ns_per_unit));
+                self.summary.sampled.was_off(self.at, units, waits);
             }
             Escape::Filter(number) => return self.end_segment(Op::Filter(number), at, next),
             Escape::Switch { left, entered } => {

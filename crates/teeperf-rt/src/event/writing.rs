@@ -53,7 +53,7 @@ fn write_tick(thread: &Thread, told: Told<'_>) -> bool {
         _ => words.push_stamp(now),
     }
     let of_time = words.count;
-    off_cpu.iter().for_each(|untold| words.push_all(&compose::off_cpu(untold.units)));
+    off_cpu.iter().for_each(|untold| words.push_all(&untold.words()));
     let until_event = words.count;
     words.push_told(thread, told);
     let Some(mut places) = Places::reserve(thread, words.count) else {
@@ -147,7 +147,7 @@ fn write_cycle(thread: &Thread, told: Told<'_>) -> bool {
 
 /// Most words at once: a stamp, time off the processor, and a sample or a timed event of code outside
 /// every window.
-const MOST_WORDS: usize = 18;
+const MOST_WORDS: usize = 19;
 
 /// Words of what is told, in the order they are written.
 #[derive(Default)]

@@ -112,8 +112,10 @@ pub(crate) fn thread_cpu_ns() -> Option<u64> {
 pub(crate) struct Usage {
     /// Page faults.
     pub(crate) faults: u64,
-    /// Times that it left its processor.
+    /// Times that it left its processor to wait.
     pub(crate) waits: u64,
+    /// Times that it left its processor to wait, or to another thread.
+    pub(crate) switches: u64,
 }
 
 /// Of the calling thread; nothing where the kernel does not tell.
@@ -126,8 +128,11 @@ pub(crate) fn thread_usage() -> Option<Usage> {
     // SAFETY: the kernel writes 18 words there.
     let result = unsafe { syscall(number::GETRUSAGE, [RUSAGE_THREAD, place, 0, 0, 0, 0]) };
     let sum = |[one, other]: [u64; 2]| one.saturating_add(other);
-    (result == 0)
-        .then(|| Usage { faults: sum([usage[8], usage[9]]), waits: sum([usage[16], usage[17]]) })
+    (result == 0).then(|| Usage {
+        faults: sum([usage[8], usage[9]]),
+        waits: usage[16],
+        switches: sum([usage[16], usage[17]]),
+    })
 }
 
 /// Time from one tick of the kernel's scheduler to the next, nanoseconds: that of its coarse clocks.
