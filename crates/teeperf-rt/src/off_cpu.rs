@@ -40,9 +40,9 @@ pub(crate) struct Untold {
     all_waits: u64,
 }
 
-/// CPU time between two looks of which one wait is not worth a question to the kernel,
-/// nanoseconds: readers take no more of it for the kernel's.
-const ONE_WAIT_NS: u64 = 40_000;
+/// The thread asks the kernel how often it waited where it has had more CPU time than this since it
+/// looked last, nanoseconds. Readers take no more of one wait for the kernel's.
+const MOST_OF_A_WAIT_NS: u64 = 40_000;
 /// Most waits that are told at once: as many as a word holds.
 const MOST_WAITS: u64 = 0x7FFF_FFFF;
 /// Least time off the processor that is a wait, nanoseconds. Less than that interrupts of the
@@ -89,7 +89,7 @@ pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
     let unit_ns = clock::unit_ns();
     let units = all_ns.saturating_sub(told_ns) / unit_ns;
     let all_ns = told_ns + units * unit_ns;
-    let may_have_more_waits = units > 0 && since_ns > ONE_WAIT_NS;
+    let may_have_more_waits = units > 0 && since_ns > MOST_OF_A_WAIT_NS;
     let told = thread.waits_told.load(Relaxed);
     let all = may_have_more_waits.then(waits).flatten();
     let one = u64::from(units * unit_ns >= LEAST_WAIT_NS);

@@ -382,7 +382,6 @@ fn a_link_that_another_user_made() {
     let link_of = |pid: u32| format!("/tmp/.teeperf-of-{namespace}-{pid}");
     let of_recorder = link_of(phases.running.pid().cast_unsigned());
     let recorder = || std::fs::read_link(&of_recorder).unwrap_or_default();
-    // Hooks are calibrated under another name before.
     wait_until("its link", || recorder().to_string_lossy().starts_with("teeperf-"));
     let recorder = recorder();
     let shop = Workshop::new();

@@ -205,12 +205,7 @@ impl Comparison {
                 }
                 for row in &taken.rows {
                     let figures = &mut all[row.function.0 as usize];
-                    let of = |time: &Time| Measured {
-                        ns: time.value * scale,
-                        less: (time.value - time.low).max(0.0) * scale,
-                        more: (time.high - time.value).max(0.0) * scale,
-                        period,
-                    };
+                    let of = |time: &Time| measured(time, &taken.run.info, scale);
                     set_last(figures.self_time.of_mut(side), of(&row.self_time));
                     set_last(figures.total.of_mut(side), of(&row.total));
                     set_last(figures.calls.of_mut(side), row.calls as f64);
@@ -225,20 +220,25 @@ impl Comparison {
         let mut pair = Pair::default();
         for side in [Side::Before, Side::After] {
             for (taken, &scale) in self.sides.of(side).iter().zip(scales.of(side)) {
-                let sum = |of: fn(&Time) -> f64| {
-                    let all = taken.rows.iter().map(|row| of(&row.self_time).max(0.0));
-                    all.sum::<f64>() * scale
-                };
+                let info = &taken.run.info;
+                let rows = taken.rows.iter().map(|row| measured(&row.self_time, info, scale));
+                let all: Vec<Measured> = rows.collect();
                 pair.of_mut(side).push(Measured {
                     ns: taken.run.time_ns * scale,
-                    less: sum(|time| time.value - time.low),
-                    more: sum(|time| time.high - time.value),
-                    period: taken.run.info.period_ns * scale,
+                    less: all.iter().map(|measured| measured.less).sum(),
+                    more: all.iter().map(|measured| measured.more).sum(),
+                    period: info.period_ns * scale,
                 });
             }
         }
         pair
     }
+}
+
+/// A time of a run, which is longer by such a factor.
+fn measured(&Time { value, low, high }: &Time, info: &Info, scale: f64) -> Measured {
+    let time = Time { value: value * scale, low: low * scale, high: high * scale };
+    Measured::within(&time, info.period_ns * scale, info.timer_samples.is_some())
 }
 
 #[derive(Clone, Default)]

@@ -2,6 +2,7 @@
 //! docs/diff.md tells the same with its sources.
 
 use super::Sides;
+use crate::model::Time;
 use statrs::distribution::{ChiSquared, ContinuousCDF, Normal, StudentsT};
 
 /// Of changes that are told, the part that may be none.
@@ -12,6 +13,8 @@ const USUAL_FREEDOM: f64 = 6.0;
 const LEAST_FUNCTIONS: usize = 5;
 /// Ticks that a function must have in each run to tell of the runs' spread rather than of its own ticks.
 const MANY_TICKS: f64 = 100.0;
+/// Standard deviations on both sides of a figure that an interval of 95 % has.
+const SURE: f64 = 1.96;
 /// The part of all time that a function must have for that where nothing ticks.
 const LEAST_PART: f64 = 1e-3;
 
@@ -20,7 +23,8 @@ const LEAST_PART: f64 = 1e-3;
 pub(super) struct Measured {
     /// Nanoseconds.
     pub(super) ns: f64,
-    /// How much less and more it may be, as what the hooks cost is not known better, nanoseconds.
+    /// How much less and more it may be beside what samples or ticks explain, nanoseconds: as hooks may
+    /// have taken it, or the kernel elsewhere.
     pub(super) less: f64,
     pub(super) more: f64,
     /// Nanoseconds between two ticks, 0 where none ticks.
@@ -28,6 +32,15 @@ pub(super) struct Measured {
 }
 
 impl Measured {
+    /// A time within these bounds. Those of samples are made of their number, among others.
+    pub(super) fn within(time: &Time, period: f64, is_of_samples: bool) -> Self {
+        let Time { value: ns, low, high } = *time;
+        let measured = Self { ns, less: 0.0, more: 0.0, period };
+        let explained = if is_of_samples { SURE * measured.tick_variance().sqrt() } else { 0.0 };
+        let beyond = |bound: f64| (bound - explained).max(0.0);
+        Self { less: beyond(ns - low), more: beyond(high - ns), ..measured }
+    }
+
     /// The number of ticks has a variance of itself; where none fell, one may have been due.
     fn tick_variance(&self) -> f64 {
         self.period * (self.ns.max(0.0) + self.period)
@@ -164,7 +177,7 @@ impl Pair {
     pub(super) fn judge(&self, spread: Spread) -> Verdict {
         let own = self.own();
         let (slack, mut variance) = match own {
-            Some(_) => (0.0, self.hook_variance()),
+            Some(_) => (0.0, self.bounds_variance()),
             None => (self.slack(), 0.0),
         };
         let mut freedom = f64::INFINITY;
@@ -194,8 +207,8 @@ impl Pair {
         Verdict { margin: margin + slack, probability }
     }
 
-    /// How far the difference may be off because what the hooks cost is not known: with one run a side as far as the bounds
-    /// of both.
+    /// How far the difference may be off beside samples and ticks: with one run a side as far as the
+    /// bounds of both.
     fn slack(&self) -> f64 {
         let [before, after] = [&self.before, &self.after];
         let (was, is) = self.means();
@@ -206,9 +219,9 @@ impl Pair {
     }
 
     /// Where runs show how much that differs between them, what is left is what all have in common: it goes away in the
-    /// difference, but for bounds that have become wider or narrower. Between these any cost is as likely as another
+    /// difference, but for bounds that have become wider or narrower. Between these any time is as likely as another
     /// (JCGM 100:2008, 4.3.7).
-    fn hook_variance(&self) -> f64 {
+    fn bounds_variance(&self) -> f64 {
         let [before, after] =
             [&self.before, &self.after].map(|side| mean(side, |m| m.less + m.more));
         (after - before).powi(2) / 12.0
