@@ -7,12 +7,14 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 import { closeBrowser, draw, open } from "./pages.mjs";
 
-let file;
-before(() => { file = draw("compared", "html"); });
+let file, bySamples;
+before(() => {
+  [file, bySamples] = ["compared", "compared-samples"].map((kind) => draw(kind, "html"));
+});
 after(closeBrowser);
 
-async function on(options, test) {
-  const opened = await open(file, options);
+async function on({ of = file, ...options }, test) {
+  const opened = await open(of, options);
   try {
     await test(opened.page);
     assert.deepEqual(opened.seen.errors, []);
@@ -66,6 +68,13 @@ describe("a comparison", () => {
     await page.locator("#view button", { hasText: "Bottom-up" }).click();
     assert.match(await tip(page, 0.1, 1), /^read_all\n[\s\S]*Change\s+\+5\.000 ms/);
     assert.match(await tip(page, 0.6, 1), /^sum\(int const\*, int\)\n[\s\S]*Change\s+\+200\.0 ms/);
+  }));
+
+  it("has neither waiting nor hooks of samples", () => on({ of: bySamples }, async (page) => {
+    const heads = await page.locator("#table th").allInnerTexts();
+    assert.deepEqual(heads, ["Function", "Module", "Change of self", "Self", "Total", "Calls"]);
+    const facts = await page.locator("#facts").innerText();
+    assert.match(facts, /^1\.000 s → [^\n]*\s+1 run → 1 run\s+clock tick$/);
   }));
 
   it("has a table by change", () => on({}, async (page) => {

@@ -6,6 +6,13 @@
 //                read_all 500 ms (500), 10 calls
 //                sum 400 ms (300), 4 calls ── sum 100 ms (100), 2 calls
 //   reader/72  main 250 ms (0) ── read_all 250 ms (250), 5 calls
+//
+// `waiting` is the same with samples, where threads waited and hooks took time:
+//
+//   small/71   waits 500 ms outside of main
+//                read_all waits 2 s
+//                sum waits 10 ms, hooks 40 ms ── sum waits 20 ms, hooks 20 ms
+//   reader/72  main hooks 1 ms ── read_all waits 4 s
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -14,7 +21,11 @@ import { closeBrowser, draw, open } from "./pages.mjs";
 
 const files = {};
 before(() => {
-  for (const kind of ["small", "full", "nameless", "short", "hostile", "deep", "single", "empty", "million", "demo"]) files[kind] = draw(kind, "html");
+  const kinds = [
+    "small", "full", "nameless", "short", "waiting", "hostile", "deep", "single", "empty",
+    "million", "demo",
+  ];
+  for (const kind of kinds) files[kind] = draw(kind, "html");
 });
 after(closeBrowser);
 
@@ -98,6 +109,93 @@ describe("figures", () => {
     assert.match(text, /Total\s+750\.0 ms \(60\.0 %\)/);
     assert.match(text, /Calls\s+15/);
   }));
+
+  describe("beside CPU time", () => {
+    const heads = (page, table) => page.locator(`${table} th`).allInnerTexts();
+    const beside = async (page) => (await rows(page)).map(
+      (cells) => [cells[0], ...cells.slice(4, 6)]);
+    const sum = "sum(int const*, int)";
+
+    it("has those of functions, recursion once", () => on("waiting", {}, async (page) => {
+      const expected = ["Self", "Total", "Waiting", "Hooks", "Calls", "Per call"];
+      assert.deepEqual((await heads(page, "#table")).slice(2), expected);
+      assert.deepEqual((await rows(page)).map((cells) => cells.length), [8, 8, 8]);
+      assert.deepEqual(await beside(page), [
+        ["read_all", "6.000 s", ""], [sum, "30.00 ms", "60.00 ms"], ["main", "6.030 s", "1.000 ms"],
+      ]);
+      await page.locator("#thread").selectOption({ label: "reader (72)" });
+      assert.deepEqual(await beside(page), [
+        ["read_all", "4.000 s", ""], ["main", "4.000 s", "1.000 ms"],
+      ]);
+      await page.locator("#thread").selectOption({ label: "small (71)" });
+      assert.deepEqual(await beside(page), [
+        ["read_all", "2.000 s", ""], [sum, "30.00 ms", "60.00 ms"], ["main", "2.030 s", ""],
+      ]);
+    }));
+
+    it("has the figures of the text report", () => on("waiting", {}, async (page) => {
+      const report = readFileSync(draw("waiting", "txt"), "utf8").replace(/\x1b\[[0-9;]*m/g, "");
+      for (const [name, ...figures] of await beside(page)) {
+        const line = report.split("\n").find((line) => line.endsWith(`  ${name}`));
+        for (const figure of figures) assert.ok(line.includes(figure), `${figure} in ${line}`);
+      }
+    }));
+
+    it("sorts by both, and the address keeps that", async () => {
+      const order = async (page) => (await names(page)).map((name) => name.slice(0, 4));
+      let address;
+      await on("waiting", {}, async (page) => {
+        await page.locator("#table th button", { hasText: "Waiting" }).click();
+        assert.deepEqual(await order(page), ["main", "read", "sum("]);
+        await page.locator("#table th button", { hasText: "Hooks" }).click();
+        assert.deepEqual(await order(page), ["sum(", "main", "read"]);
+        await page.locator("#table th button", { hasText: "Hooks" }).click();
+        address = await hash(page);
+      });
+      await on("waiting", { hash: address }, async (page) => {
+        assert.deepEqual(await order(page), ["read", "main", "sum("]);
+      });
+    });
+
+    it("has all waiting and hooks of threads", () => on("waiting", {}, async (page) => {
+      await page.locator("#tab-threads").click();
+      const expected = ["CPU time", "Waiting", "Hooks", "Waited for room"];
+      assert.deepEqual((await heads(page, "#threads")).slice(5), expected);
+      const threads = await page.locator("#threads tbody tr").evaluateAll(
+        (list) => list.map((tr) => [...tr.cells].slice(5).map((td) => td.innerText)));
+      assert.deepEqual(threads, [
+        ["1.060 s", "2.530 s", "60.00 ms", "3.000 ms"], ["251.0 ms", "4.000 s", "1.000 ms", "0 ns"],
+      ]);
+    }));
+
+    it("says what a frame waited, and of its hooks", () => on("waiting", {}, async (page) => {
+      const says = async (share, row) => (await tip(page, await across(page, share), row))
+        .split("\n").filter((line) => line.trim()).join(" ").replace(/\s+/g, " ");
+      const called = await says(0.8, 2);
+      assert.match(called, /^sum\(.* Self 300\.0 ms .*Waiting 30\.00 ms Hooks 40\.00 ms Calls/);
+      assert.doesNotMatch(await says(0.3, 2), /Hooks/);
+      await page.locator("#view button", { hasText: "Bottom-up" }).click();
+      assert.match(await says(0.7, 1), /^sum\(.* Waiting 30\.00 ms Hooks 60\.00 ms/);
+      // Of the call that main made, without the one within it.
+      assert.match(await says(0.7, 2), /^main .* Waiting 10\.00 ms Hooks 40\.00 ms/);
+      await page.locator("#table tbody tr").nth(1).click();
+      const chosen = await page.locator("#neighbours").innerText();
+      assert.match(chosen, /self 400\.0 ms \(32\.0 %\), waiting 30\.00 ms, hooks 60\.00 ms/);
+    }));
+
+    it("has samples in the head, and no clock's period", () => on("waiting", {}, async (page) => {
+      const facts = await page.locator("#facts").innerText();
+      assert.match(facts, /46 calls and returns\s+1,250 samples\s+clock tick$/);
+    }));
+
+    it("has none of this where a clock tells times", () => on("small", {}, async (page) => {
+      const facts = await page.locator("#facts").innerText();
+      assert.match(facts, /46 calls and returns\s+clock tick, 98\.40 µs apart$/);
+      await page.locator("#tab-threads").click();
+      assert.deepEqual((await heads(page, "#threads")).slice(5), ["CPU time", "Waited for room"]);
+      assert.doesNotMatch(await tip(page, await across(page, 0.3), 2), /Waiting|Hooks/);
+    }));
+  });
 
   it("gives callers and callees of a function", () => on("small", {}, async (page) => {
     await page.locator("#table tbody tr").nth(1).click();

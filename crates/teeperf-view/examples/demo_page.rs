@@ -5,11 +5,13 @@
 //! demo_page KIND FILE.html|svg|folded|txt|json
 //! ```
 //!
-//! Kinds: `demo` looks like a database under load; `compared` is two runs that differ; `small` is three functions in two
-//! threads with round figures; `full` has calls that found no room on their paths, and `nameless` some that have no
-//! function either; `points` has a time line, and `crowded` one of half a million points; `short` has calls much shorter than a tick; `hostile` has names
-//! that try to break out; `deep` has 2,000 frames on one stack; `single` one frame; `empty`
-//! none; `million` a million call paths; `huge` more than a page carries.
+//! Kinds: `demo` looks like a database under load; `compared` is two runs that differ, and
+//! `compared-samples` the same by samples; `small` is three functions in two threads with round
+//! figures, and `waiting` the same by samples, with waiting and hooks; `full` has calls that found
+//! no room on their paths, and `nameless` some that have no function either; `points` has a time
+//! line, and `crowded` one of half a million points; `short` has calls much shorter than a tick;
+//! `hostile` has names that try to break out; `deep` has 2,000 frames on one stack; `single` one
+//! frame; `empty` none; `million` a million call paths; `huge` more than a page carries.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -17,7 +19,8 @@ use std::process::ExitCode;
 
 use teeperf_profile::diff::{Comparison, Diff, Side};
 use teeperf_profile::model::{
-    Function, FunctionId, Health, Info, NoRoom, Node, Point, PointKind, Profile, Thread, Time, Tree,
+    Function, FunctionId, Health, Info, NoRoom, Node, Point, PointKind, Profile, Spent, Thread,
+    Time, Tree,
 };
 use teeperf_view::style::Style;
 use teeperf_view::{diff as compare, folded, json, page, svg, text};
@@ -25,14 +28,17 @@ use teeperf_view::{diff as compare, folded, json, page, svg, text};
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, file] = &arguments[..] else { return usage() };
-    if kind == "compared" {
-        return told(write_compared(&compared(), file), file);
+    match kind.as_str() {
+        "compared" => return told(write_compared(&compared(info), file), file),
+        "compared-samples" => return told(write_compared(&compared(by_samples), file), file),
+        _ => {}
     }
     let profile = match kind.as_str() {
         "demo" => demo(),
         "small" => small(),
         "full" => full(0),
         "nameless" => full(3),
+        "waiting" => waiting(),
         "points" => points(4),
         "crowded" => points(500_000),
         "short" => short(),
@@ -129,12 +135,12 @@ impl Builder {
 
     fn enter(&mut self, function: FunctionId, calls: u64, self_ns: f64) {
         if self.tree.nodes.is_empty() {
-            self.tree.nodes.push(node(0, FunctionId(0), 0, 0.0, 0));
+            self.tree.nodes.push(node(0, FunctionId(0), 0, 0.0));
             self.open.push(0);
         }
         let parent = *self.open.last().expect("the root is open");
         self.open.push(self.tree.nodes.len());
-        self.tree.nodes.push(node(parent as u32, function, calls, self_ns, calls));
+        self.tree.nodes.push(node(parent as u32, function, calls, self_ns));
     }
 
     fn leave(&mut self) {
@@ -158,9 +164,9 @@ impl Builder {
     }
 }
 
-/// Each call's hooks cost between 3 and 4 nanoseconds.
-fn node(parent: u32, function: FunctionId, calls: u64, ns: f64, hooked: u64) -> Node {
-    let slack = 0.5 * hooked as f64;
+/// A call path whose time is known to half a nanosecond for each call, so that views have bounds.
+fn node(parent: u32, function: FunctionId, calls: u64, ns: f64) -> Node {
+    let slack = 0.5 * calls as f64;
     let time = Time { value: ns, low: (ns - slack).max(0.0), high: ns + slack };
     Node {
         parent,
@@ -236,9 +242,45 @@ fn small() -> Profile {
     }
 }
 
+/// `small` with waits outside of all functions, in `read_all`, and in both calls of `sum`, of which
+/// one is within the other; and with hooks.
+fn waiting() -> Profile {
+    let Profile { functions, threads, health, .. } = small();
+    let [mut first, mut second]: [Thread; 2] = threads.try_into().expect("small has two threads");
+    let outside = (500e6, 0.0);
+    spend(&mut first, &[outside, (0.0, 0.0), (2e9, 0.0), (10e6, 40e6), (20e6, 20e6)]);
+    spend(&mut second, &[(0.0, 0.0), (0.0, 1e6), (4e9, 0.0)]);
+    first.waited_ns = 3_000_000;
+    let info = Info { duration_ns: 4_300_000_000, ..by_samples(&["./small", "input.txt"]) };
+    Profile { info, functions, threads: vec![first, second], health, ..Profile::default() }
+}
+
+/// A run whose CPU times 1,250 samples tell.
+fn by_samples(command: &[&str]) -> Info {
+    Info { period_ns: 1e6, timer_samples: Some(1_250), ..info(command) }
+}
+
+/// Gives each call path of a thread its waiting and its hooks, and the thread the time of all.
+fn spend(thread: &mut Thread, beside: &[(f64, f64)]) {
+    let nodes = &mut thread.tree.nodes;
+    for (node, &(waiting_ns, hooks_ns)) in nodes.iter_mut().zip(beside) {
+        let total_waiting_ns = waiting_ns;
+        node.spent = Spent { waiting_ns, total_waiting_ns, hooks_ns, ..Spent::default() };
+    }
+    for at in (1..nodes.len()).rev() {
+        let Node { parent, spent, .. } = nodes[at];
+        nodes[parent as usize].spent.total_waiting_ns += spent.total_waiting_ns;
+    }
+    let hooks_ns: f64 = beside.iter().map(|&(_, hooks_ns)| hooks_ns).sum();
+    let cpu_ns = (thread.tree.framed_ns() + hooks_ns) as u64;
+    thread.cpu_ns = Some(cpu_ns);
+    thread.wall_ns = cpu_ns + thread.waiting_ns() as u64;
+    thread.cpu_over_ns = thread.wall_ns;
+}
+
 /// Before: main 100 ms ── read_all 500 ms, sum 300 ms ── old 100 ms. After: sum takes 500 ms, read_all 505 ms, which is
 /// noise, and there is new in the place of old.
-fn compared() -> Diff {
+fn compared(info: fn(&[&str]) -> Info) -> Diff {
     let run = |read_ns, sum_ns, last| {
         let mut b = Builder::default();
         let main = b.function("small", "main");
@@ -265,7 +307,7 @@ fn compared() -> Diff {
 }
 
 /// A thread of which nothing but main and fill found room, with so many calls that have no function; and another one
-/// with room for all. No hooks.
+/// with room for all. Times are exact.
 fn full(nameless: u64) -> Profile {
     let mut b = Builder::default();
     let [main, fill, serve, wait, idle] =
@@ -277,10 +319,10 @@ fn full(nameless: u64) -> Profile {
     b.leave();
     b.enter(main, 1, 10.0);
     b.call(fill, 5, 20.0);
-    let first = without_hooks(b.finish());
+    let first = exact(b.finish());
     b.enter(idle, 1, 7.0);
     b.call(wait, 1, 2.0);
-    let second = without_hooks(b.finish());
+    let second = exact(b.finish());
     let known = NoRoom {
         function: no_room,
         total: 1300.0.into(),
@@ -306,7 +348,8 @@ fn full(nameless: u64) -> Profile {
     }
 }
 
-fn without_hooks(mut tree: Tree) -> Tree {
+/// The tree with times that are known.
+fn exact(mut tree: Tree) -> Tree {
     for node in &mut tree.nodes {
         (node.self_time, node.total) = (node.self_time.value.into(), node.total.value.into());
     }

@@ -8,6 +8,8 @@ const command = data.info.command.join(" ") || "recording";
 // Without the folder, which says least and takes most room.
 const program = command.slice(data.info.command.length ? data.info.command[0].lastIndexOf("/") + 1 : 0);
 const many = data.threads.length > 1;
+// CPU time is made of samples, and the period is theirs.
+const bySamples = data.info.samples != null;
 
 const graphs = new Map();
 function graphOf(thread, view) {
@@ -161,6 +163,8 @@ function figuresOf(node) {
   const figures = [[state.view === "paths" ? "Total" : "Time", `${write.time(total)} (${write.percent(total, whole)})`]];
   if (node === 0) return figures;
   if (state.view === "paths") figures.push(["Self", `${write.time(graph.self[node])} (${write.percent(graph.self[node], whole)})`]);
+  const beside = [["Waiting", graph.totalWaiting[node]], ["Hooks", graph.hooks[node]]];
+  for (const [what, time] of beside) if (time > 0) figures.push([what, write.time(time)]);
   if (flame.focus > 0 && flame.focus !== node && graph.depth[node] > graph.depth[flame.focus]) {
     figures.push(["Of the zoomed", write.percent(total, graph.total[flame.focus])]);
   }
@@ -249,15 +253,23 @@ function showRun() {
   document.title = program + " – teeperf";
   $("command").textContent = program;
   $("command").title = command;
+  const ticks = data.info.period > 0 && !bySamples;
+  const period = ticks ? `, ${write.time(data.info.period)} apart` : "";
   const facts = [
     ["", write.duration(data.info.duration), ""],
     ["", write.count(data.threads.reduce((sum, thread) => sum + thread.merged, 0)), many ? " threads" : data.threads.length ? " thread" : " threads"],
     data.isSampled ? ["", write.count(data.events), " samples"]
       : data.onlySums ? ["", write.count(data.events / 2), " calls"] : ["", write.count(data.events), " calls and returns"],
-    ["clock ", data.info.clock || "unknown", data.info.period > 0 ? `, ${write.time(data.info.period)} apart` : ""],
+    ["clock ", data.info.clock || "unknown", period],
   ];
+  if (bySamples) {
+    const { samples } = data.info;
+    facts.splice(3, 0, ["", write.count(samples), samples === 1 ? " sample" : " samples"]);
+  }
   if (compared) {
-    facts.splice(0, 3, ["", compared.whole, ""], ["", `${write.counted(compared.runs[1], "run")} → ${write.counted(compared.runs[0], "run")}`, ""]);
+    const [later, earlier] = compared.runs.map((runs) => write.counted(runs, "run"));
+    const sides = [["", compared.whole, ""], ["", `${earlier} → ${later}`, ""]];
+    facts.splice(0, facts.length - 1, ...sides);
     $("thread-label").textContent = "Widths";
     $("colour").setAttribute("aria-label", "Colour by the change of");
     const titles = { self: "Colour by the change of a frame's own time", total: "Colour by the change of its time with all it called" };
@@ -281,10 +293,19 @@ function showRun() {
   ].filter(Boolean));
   $("thread").disabled = !many;
 
-  const heads = ["Thread", "Process", "Calls and returns", "Recorded functions", "First to last event", "CPU time", "Waited for room"];
+  const beside = [["waiting", "Waiting"], ["hooks", "Hooks"]]
+    .filter(([key]) => data.threads.some((thread) => thread[key]));
+  const heads = [
+    "Thread", "Process", "Calls and returns", "Recorded functions", "First to last event",
+    "CPU time", ...beside.map(([, head]) => head), "Waited for room",
+  ];
   const rows = data.threads.map((thread, i) => element("tr", { onclick: () => change({ thread: many ? String(i) : "all", zoom: [] }) },
     element("td", { class: "text" }, element("button", { type: "button", class: "link" }, threadName(thread))),
-    ...[String(thread.pid), write.count(thread.events), write.time(thread.framed), write.duration(thread.wall), thread.cpu == null ? "–" : write.duration(thread.cpu), write.duration(thread.waited)]
+    ...[
+      String(thread.pid), write.count(thread.events), write.time(thread.framed),
+      write.duration(thread.wall), thread.cpu == null ? "–" : write.duration(thread.cpu),
+      ...beside.map(([key]) => write.duration(thread[key].all)), write.duration(thread.waited),
+    ]
       .map((figure) => element("td", null, figure))));
   $("threads").replaceChildren(element("table", null,
     element("thead", null, element("tr", null, ...heads.map((head, i) => element("th", { class: i ? "plainhead" : "plainhead text", scope: "col" }, head)))),

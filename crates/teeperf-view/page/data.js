@@ -60,6 +60,10 @@ function columnsOf(thread) {
   const parent = numbersOf(thread.up, new Int32Array(n));
   for (let i = 1; i < n; i++) parent[i] = i - parent[i];
   const fn = numbersOf(thread.function, new Int32Array(n));
+  const beside = (part) => {
+    const column = new Float64Array(n);
+    return part?.paths ? numbersOf(part.paths, column) : column;
+  };
   const columns = {
     parent,
     fn,
@@ -67,6 +71,8 @@ function columnsOf(thread) {
     self: numbersOf(thread.self, new Float64Array(n)),
     less: numbersOf(thread.less, new Float64Array(n)),
     more: numbersOf(thread.more, new Float64Array(n)),
+    waiting: beside(thread.waiting),
+    hooks: beside(thread.hooks),
     // Of the other side, where two are compared.
     other: data.compared ? numbersOf(data.threads[1 - data.threads.indexOf(thread)].self, new Float64Array(n)) : new Float64Array(n),
   };
@@ -109,7 +115,10 @@ const write = {
   // below. Not where the total lacks much.
   perCall(total, calls, lacks, more) {
     if (!calls || lacks) return "–";
-    const { period } = data.info, ticks = Math.max(2 * Math.sqrt(total * period), 3 * period);
+    const { period, samples } = data.info;
+    // The page has no bounds of few samples for a function as a whole.
+    if (samples != null && total < 10 * period) return "–";
+    const ticks = Math.max(2 * Math.sqrt(total * period), 3 * period);
     // The processor looks at the tick some nanoseconds ahead of time.
     return total < 10 * period ? "< " + write.time((total + more + ticks) / calls + 6) : write.time(total / calls);
   },

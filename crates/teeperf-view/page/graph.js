@@ -2,7 +2,7 @@
 // first[n] to first[n] + count[n]; start[n] is where its time begins. In a bottom-up
 // graph a node's children are made when they are asked for.
 
-const SUMS = ["calls", "self", "less", "more", "lack", "totalLack", "other"];
+const SUMS = ["calls", "self", "less", "more", "lack", "totalLack", "waiting", "hooks", "other"];
 
 // Trees of several threads as one: equal call paths become one node.
 function merged(trees) {
@@ -83,6 +83,9 @@ class TopDown {
     this.totalLess = take(sum(tree.less));
     this.totalMore = take(sum(tree.more));
     this.totalLack = take(tree.totalLack);
+    this.waiting = take(tree.waiting);
+    this.totalWaiting = take(sum(tree.waiting));
+    this.hooks = take(tree.hooks);
     // Times of the other side of a comparison.
     this.other = take(tree.other);
     this.otherTotal = take(sum(tree.other));
@@ -141,17 +144,22 @@ class TopDown {
       const fn = this.fn[node];
       let row = rows.get(fn);
       if (!row) {
-        rows.set(fn, row = { fn, calls: 0, total: 0, self: 0, less: 0, more: 0, totalLess: 0, totalMore: 0, totalLack: 0, other: 0, otherTotal: 0 });
+        rows.set(fn, row = {
+          fn, calls: 0, total: 0, self: 0, less: 0, more: 0, totalLess: 0, totalMore: 0,
+          totalLack: 0, waiting: 0, hooks: 0, other: 0, otherTotal: 0,
+        });
       }
       row.other += this.other[node];
       row.calls += this.calls[node];
       row.self += this.self[node];
       row.less += this.less[node];
       row.more += this.more[node];
+      row.hooks += this.hooks[node];
       if (open[fn]++ === 0) {
         row.total += this.total[node];
         row.totalLess += this.totalLess[node];
         row.totalMore += this.totalMore[node];
+        row.waiting += this.totalWaiting[node];
         row.otherTotal += this.otherTotal[node];
       }
     }, (node) => { open[this.fn[node]]--; });
@@ -191,15 +199,19 @@ class TopDown {
   }
 }
 
+const BOTTOM_UP_SUMS = [
+  "start", "total", "self", "calls", "less", "more", "totalLess", "totalMore", "totalLack",
+  "totalWaiting", "hooks", "otherTotal",
+];
+
 // Functions by their own time first, and under each its callers. The children of a node
 // hold the (origin, place) pairs that the node had, a step nearer to the root.
 class BottomUp {
   constructor(down) {
     this.down = down;
     this.isBottomUp = true;
-    for (const name of ["fn", "parent", "depth", "start", "total", "self", "calls", "first", "count", "less", "more", "totalLess", "totalMore", "totalLack", "otherTotal"]) {
-      this[name] = [];
-    }
+    const places = ["fn", "parent", "depth", "first", "count"];
+    for (const name of [...places, ...BOTTOM_UP_SUMS]) this[name] = [];
     this.items = [];
     const all = Int32Array.from({ length: Math.max(0, down.size - 1) }, (_, i) => i + 1);
     this.push(0, 0, 0, { origin: all, place: all });
@@ -210,7 +222,7 @@ class BottomUp {
   get whole() { return this.total[0]; }
 
   push(fn, parent, depth, items) {
-    for (const name of ["start", "total", "self", "calls", "less", "more", "totalLess", "totalMore", "totalLack", "otherTotal"]) this[name].push(0);
+    for (const name of BOTTOM_UP_SUMS) this[name].push(0);
     this.fn.push(fn);
     this.parent.push(parent);
     this.depth.push(depth);
@@ -225,6 +237,8 @@ class BottomUp {
     this.totalLess[node] += this.down.less[origin];
     this.totalMore[node] += this.down.more[origin];
     this.totalLack[node] += this.down.lack[origin];
+    this.totalWaiting[node] += this.down.waiting[origin];
+    this.hooks[node] += this.down.hooks[origin];
     this.otherTotal[node] += this.down.other[origin];
   }
 

@@ -11,6 +11,19 @@ const COLUMNS = [
   { key: "per-call", label: "Per call", className: "per-call", of: (row) => row.total / row.calls },
 ];
 
+// What stands beside CPU time where samples tell that, as in the text report.
+const BESIDE = [
+  {
+    key: "waiting", label: "Waiting", of: (row) => row.waiting,
+    title: "How long threads had no processor, in the function and what it called",
+  },
+  {
+    key: "hooks", label: "Hooks", of: (row) => row.hooks,
+    title: "CPU time of the function's own hooks; no other figure has it",
+  },
+].filter(({ key }) => data.threads.some((thread) => thread[key]?.paths));
+COLUMNS.splice(COLUMNS.findIndex(({ key }) => key === "calls"), 0, ...BESIDE);
+
 // Few samples tell little, and calls without room may be missing; wide when that is more than 30 %
 // of the figure.
 const unsure = (value, less, more) => less + more > 0.3 * value;
@@ -70,8 +83,8 @@ class Table {
       const [x, y] = [values.get(a), values.get(b)];
       return (x < y ? -1 : x > y ? 1 : 0) * (this.upwards ? 1 : -1) || a.fn - b.fn;
     });
-    const heads = COLUMNS.map(({ key, label, className }) => element("th", {
-      scope: "col", class: className,
+    const heads = COLUMNS.map(({ key, label, className, title }) => element("th", {
+      scope: "col", class: className, title,
       "aria-sort": key !== this.key ? null : this.upwards ? "ascending" : "descending",
     }, element("button", { type: "button", "data-sort": key, onclick: () => { this.sort(key); this.on.sort(); } }, label)));
     // The focus stays on the heading that was pressed.
@@ -105,6 +118,7 @@ class Table {
     compared ? element("td", { class: "change" }, comparing.words(this.lane, row.self, row.other)) : null,
     figure(row.self, row.less, row.more),
     figure(row.total, row.totalLess, row.totalMore),
+    ...BESIDE.map(({ of }) => element("td", null, of(row) > 0 ? write.time(of(row)) : "")),
     element("td", null, write.count(row.calls)),
     compared || data.isSampled ? null : element("td", { class: "per-call" }, write.perCall(row.total, row.calls, lacksMuch(row.total, row.totalLess, row.totalMore, row.totalLack), row.totalMore)));
   }
@@ -120,10 +134,14 @@ class Table {
     }
     const { name, module, file, line } = functions[fn], whole = this.graph.whole;
     const { callers, callees } = this.graph.neighbours(fn);
+    const beside = BESIDE.filter(({ of }) => of(row) > 0)
+      .map(({ label, of }) => `${label.toLowerCase()} ${write.time(of(row))}`);
     this.side.append(
       element("h2", null, name),
       element("p", null, [module, file && file + (line ? ":" + line : "")].filter(Boolean).join(" · ")),
-      element("p", null, `${write.counted(row.calls, data.isSampled ? "sample" : "call")}, total ${write.time(row.total)} (${write.percent(row.total, whole)}), self ${write.time(row.self)} (${write.percent(row.self, whole)})`),
+      element("p", null, [write.counted(row.calls, data.isSampled ? "sample" : "call"),
+        `total ${write.time(row.total)} (${write.percent(row.total, whole)})`,
+        `self ${write.time(row.self)} (${write.percent(row.self, whole)})`, ...beside].join(", ")),
       ...this.list("Called by", callers), ...this.list("Calls", callees));
   }
 

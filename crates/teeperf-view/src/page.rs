@@ -6,7 +6,7 @@
 use std::io::{self, Write};
 
 use serde::Serialize;
-use teeperf_profile::model::{Function, NoRoom, Profile, Thread, Tree};
+use teeperf_profile::model::{Function, NoRoom, Profile, Spent, Thread, Tree};
 
 use crate::columns::{Column, base64};
 use crate::findings::{self, Finding};
@@ -145,6 +145,9 @@ struct Run<'a> {
     unit_of_durations: &'static str,
     period: f64,
     duration: u64,
+    /// Those that CPU time is made of; the period is theirs then, and no clock's.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    samples: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -184,8 +187,33 @@ struct Lane {
     self_time: String,
     less: String,
     more: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<Beside>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hooks: Option<Beside>,
     #[serde(rename = "noRoom", skip_serializing_if = "Option::is_none")]
     no_room: Option<Lacking>,
+}
+
+/// What a thread had beside the CPU time of its functions, where samples tell that.
+#[derive(Serialize)]
+struct Beside {
+    /// In the whole thread, nanoseconds.
+    all: u64,
+    /// On each call path itself; nothing where no path has any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    paths: Option<String>,
+}
+
+impl Beside {
+    fn of(tree: &Tree, part: fn(&Spent) -> f64) -> Self {
+        let ns = tree.nodes.iter().map(|node| part(&node.spent));
+        let mut column = Column::default();
+        ns.clone().for_each(|ns| column.push_ns(ns));
+        let has_any = ns.clone().skip(1).any(|ns| ns > 0.0);
+        let all = ns.sum::<f64>().round() as u64;
+        Self { all, paths: has_any.then(|| column.finish()) }
+    }
 }
 
 /// How much more times may be, where there was no room for paths: totals, and self times below this function. Where
@@ -218,6 +246,8 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
             )
         })
         .collect();
+    // Of two sides the page compares CPU times alone.
+    let tells_waiting = profile.info.timer_samples.is_some() && page.compared.is_none();
     let said = |Finding { warning, what, next }| Said { warning, what, next };
     let data = Data {
         view: if page.bottom_up { "bottom-up" } else { "paths" },
@@ -228,6 +258,7 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
             unit_of_durations: units::name(profile.info.unit_of_durations()),
             period: profile.info.period_ns,
             duration: profile.info.duration_ns,
+            samples: profile.info.timer_samples,
         },
         events: profile.health.events,
         only_sums: profile.health.only_sums && profile.graph.is_none(),
@@ -239,14 +270,18 @@ fn write_data(page: &Page<'_>, out: &mut impl Write) -> io::Result<()> {
         colours: colours(&functions, crate::program(&profile.info)),
         modules: modules.printable(),
         files: files.printable(),
-        threads: pruned.threads(profile).map(|(thread, tree)| lane(thread, tree)).collect(),
+        threads: pruned
+            .threads(profile)
+            .map(|(thread, tree)| lane(thread, tree, tells_waiting))
+            .collect(),
         time_line: timeline::of(profile),
     };
     let mut json = serde_json::Serializer::with_formatter(out, Harmless { in_script: true });
     data.serialize(&mut json).map_err(io::Error::from)
 }
 
-fn lane(thread: &Thread, tree: &Tree) -> Lane {
+fn lane(thread: &Thread, tree: &Tree, tells_waiting: bool) -> Lane {
+    let beside = |part| tells_waiting.then(|| Beside::of(tree, part));
     let mut columns: [Column; 6] = Default::default();
     for (at, node) in tree.nodes.iter().enumerate() {
         let [up, function, calls, self_time, less, more] = &mut columns;
@@ -275,6 +310,8 @@ fn lane(thread: &Thread, tree: &Tree) -> Lane {
         self_time,
         less,
         more,
+        waiting: beside(|spent| spent.waiting_ns),
+        hooks: beside(|spent| spent.hooks_ns),
         no_room: thread.no_room.as_ref().map(lacking),
     }
 }

@@ -1,7 +1,7 @@
 //! Trees cut down to a number of call paths that a browser can hold: those with least
-//! time go, their time stays with the caller's frame under a name that says so.
+//! time go. Their time, waiting and hooks stay with the caller's frame under a name that says so.
 
-use teeperf_profile::model::{Function, FunctionId, Node, Profile, Thread, Time, Tree};
+use teeperf_profile::model::{Function, FunctionId, Node, Profile, Spent, Thread, Time, Tree};
 
 use crate::findings::Finding;
 use crate::units;
@@ -87,29 +87,32 @@ struct LeftOut {
 /// one leaf of function `rest` there.
 fn cut(tree: &Tree, limit: f64, rest: FunctionId, left_out: &mut LeftOut) -> Tree {
     let mut kept = Tree::default();
-    // New place of a node that stays.
-    let mut place = vec![None; tree.nodes.len()];
-    // Time cut off right below a node, by the node's new place.
-    let mut below: Vec<Time> = Vec::new();
+    // New place of the innermost node that stays, of each path; and whether it is the path's own.
+    let mut places: Vec<(u32, bool)> = Vec::with_capacity(tree.nodes.len());
+    // What is cut off below a node, by the node's new place.
+    let mut below: Vec<(Time, Spent)> = Vec::new();
     for (at, node) in tree.nodes.iter().enumerate() {
-        let parent =
-            if at == 0 { Some(0) } else { place.get(node.parent as usize).copied().flatten() };
-        match parent {
-            Some(parent) if at == 0 || node.total.value > limit => {
-                place[at] = Some(kept.nodes.len() as u32);
-                kept.nodes.push(Node { parent, ..*node });
-                below.push(Time::default());
-            }
-            Some(parent) => {
-                left_out.paths += 1;
-                left_out.time += node.total.value;
-                below[parent as usize] += node.total;
-            }
-            None => left_out.paths += 1,
+        let (parent, is_parent_kept) = match at {
+            0 => (0, true),
+            _ => places[node.parent as usize],
+        };
+        if is_parent_kept && (at == 0 || node.total.value > limit) {
+            places.push((kept.nodes.len() as u32, true));
+            kept.nodes.push(Node { parent, ..*node });
+            below.push(Default::default());
+            continue;
+        }
+        places.push((parent, false));
+        left_out.paths += 1;
+        let (time, spent) = &mut below[parent as usize];
+        add_own(spent, &node.spent);
+        if is_parent_kept {
+            left_out.time += node.total.value;
+            *time += node.total;
         }
     }
-    for (parent, time) in below.into_iter().enumerate() {
-        if time.value > 0.0 {
+    for (parent, (time, spent)) in below.into_iter().enumerate() {
+        if time.value > 0.0 || spent != Spent::default() {
             let parent = parent as u32;
             kept.nodes.push(Node {
                 parent,
@@ -118,11 +121,17 @@ fn cut(tree: &Tree, limit: f64, rest: FunctionId, left_out: &mut LeftOut) -> Tre
                 self_time: time,
                 total: time,
                 extremes: None,
-                spent: Default::default(),
+                spent,
             });
         }
     }
     kept
+}
+
+/// Adds a path's own part to that of a leaf, whose totals are its own part.
+fn add_own(leaf: &mut Spent, path: &Spent) {
+    *leaf += path.of_itself();
+    (leaf.total_waiting_ns, leaf.total_variance) = (leaf.waiting_ns, leaf.variance);
 }
 
 #[cfg(test)]
@@ -166,6 +175,23 @@ mod tests {
     fn nothing_is_cut_that_fits() {
         let pruned = to(&profile(), 5);
         assert!(pruned.finding.is_none() && pruned.function.is_none());
+    }
+
+    #[test]
+    fn waiting_and_hooks_of_paths_that_go_stay() {
+        let mut profile = profile();
+        let nodes = &mut profile.threads[0].tree.nodes;
+        // Nodes 4 and 5 go, one below the other.
+        for (at, waiting_ns, hooks_ns) in
+            [(0, 7.0, 0.0), (2, 1.0, 0.5), (4, 2.0, 0.25), (5, 4.0, 8.0)]
+        {
+            nodes[at].spent = Spent { waiting_ns, hooks_ns, ..Spent::default() };
+        }
+        let pruned = to(&profile, 3);
+        let (_, tree) = pruned.threads(&profile).next().unwrap();
+        let spent = |at: usize| (tree.nodes[at].spent.waiting_ns, tree.nodes[at].spent.hooks_ns);
+        assert_eq!([0, 1, 2, 4].map(spent), [(7.0, 0.0), (0.0, 0.0), (1.0, 0.5), (6.0, 8.25)]);
+        assert_eq!(tree.nodes[4].spent.total_waiting_ns, 6.0);
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! does in a browser is tested in `web/`.
 
 use serde_json::Value;
-use teeperf_profile::model::{FunctionId, NoRoom, Point, PointKind, Profile, Time};
+use teeperf_profile::diff::{self, Comparison, Side};
+use teeperf_profile::model::{FunctionId, NoRoom, Point, PointKind, Profile, Spent, Time};
+use teeperf_view::diff as compare;
 use teeperf_view::page::{self, Options};
 
 use crate::support::{exact, kitchen};
@@ -71,6 +73,62 @@ fn all_call_paths_are_in_it() {
     assert_eq!(data["modules"][read[1].as_u64().unwrap() as usize], "libio.so");
     assert_eq!(data["files"][read[2].as_u64().unwrap() as usize], "io/read.c");
     assert_eq!(read[3], 42);
+}
+
+/// `kitchen` with samples: its first thread waits outside of all functions, and in `read`; hooks
+/// take time in `parse`. Its second one does not wait.
+fn sampled_kitchen() -> Profile {
+    let mut profile = kitchen();
+    profile.info.timer_samples = Some(7);
+    let nodes = &mut profile.threads[0].tree.nodes;
+    for (at, waiting_ns, hooks_ns) in [(0, 5.0, 1.0), (2, 0.0, 300.4), (4, 2e9, 0.0)] {
+        nodes[at].spent = Spent { waiting_ns, hooks_ns, ..Spent::default() };
+    }
+    profile
+}
+
+#[test]
+fn waiting_and_hooks_are_in_it_where_samples_tell_them() {
+    let data = data(&page(&sampled_kitchen()));
+    assert_eq!(data["info"]["samples"], 7);
+    let first = &data["threads"][0];
+    assert_eq!(first["waiting"]["all"], 2_000_000_005u64);
+    assert_eq!(column(&first["waiting"]["paths"]), [5, 0, 0, 0, 2_000_000_000, 0]);
+    assert_eq!(first["hooks"]["all"], 301);
+    assert_eq!(column(&first["hooks"]["paths"]), [1, 0, 300, 0, 0, 0]);
+    for part in ["waiting", "hooks"] {
+        assert_eq!(data["threads"][1][part], serde_json::json!({ "all": 0 }));
+    }
+}
+
+#[test]
+fn a_thread_that_waits_outside_of_functions_has_no_column() {
+    let mut profile = sampled_kitchen();
+    profile.threads[0].tree.nodes[4].spent = Spent::default();
+    let waiting = &data(&page(&profile))["threads"][0]["waiting"];
+    assert_eq!(*waiting, serde_json::json!({ "all": 5 }));
+}
+
+#[test]
+fn nothing_of_waiting_and_hooks_is_in_pages_of_other_times() {
+    let lacks_them = |data: &Value| {
+        let threads = data["threads"].as_array().unwrap();
+        let lacks = |thread: &Value| {
+            thread["self"].is_string()
+                && ["waiting", "hooks"].iter().all(|part| thread.get(part).is_none())
+        };
+        threads.len() == 2 && threads.iter().all(lacks)
+    };
+    let of_clock = data(&page(&kitchen()));
+    assert!(lacks_them(&of_clock) && of_clock["info"].get("samples").is_none());
+    let mut comparison = Comparison::default();
+    for side in [Side::Before, Side::After] {
+        comparison.add(side, "kitchen.teeperf", sampled_kitchen());
+    }
+    let mut out = Vec::new();
+    let diff = comparison.finish(&diff::Options::default());
+    compare::page::write(&diff, Side::After, &Options::default(), &mut out).unwrap();
+    assert!(lacks_them(&data(std::str::from_utf8(&out).unwrap())));
 }
 
 #[test]
@@ -144,6 +202,19 @@ fn too_many_paths_are_cut_with_a_word_about_it() {
     assert_eq!((sum(0), sum(1)), (1_000_000_000, 250_000_000));
     let last = data["functions"].as_array().unwrap().last().unwrap();
     assert_eq!(last[0], "[short call paths]");
+}
+
+#[test]
+fn what_was_waited_on_paths_that_are_cut_stays() {
+    let mut out = Vec::new();
+    let options = Options { most_paths: 2, ..Options::default() };
+    page::write(&sampled_kitchen(), &options, &mut out).unwrap();
+    let data = data(std::str::from_utf8(&out).unwrap());
+    let first = &data["threads"][0];
+    // `read` below both calls of `parse` waits, and is cut with the inner one.
+    assert_eq!(column(&first["function"]), [0, 0, 1, 4, 4]);
+    assert_eq!(column(&first["waiting"]["paths"]), [5, 0, 0, 0, 2_000_000_000]);
+    assert_eq!(first["waiting"]["all"], 2_000_000_005u64);
 }
 
 #[test]
