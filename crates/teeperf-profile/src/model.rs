@@ -246,7 +246,8 @@ pub struct Thread {
     pub wall_ns: u64,
     /// CPU time between the thread's first and last look at it, nanoseconds, where known. A thread
     /// looks when it begins a chunk, and at each sample. Where that is less than nine tenths of its
-    /// wall time, and it tells when it was off its processor: its wall time less that.
+    /// wall time, and it tells when it was off its processor: its wall time less that, if that is
+    /// more.
     pub cpu_ns: Option<u64>,
     /// Between these, nanoseconds of wall time.
     pub cpu_over_ns: u64,
@@ -278,12 +279,14 @@ impl Thread {
         self.cpu_ns.filter(|_| self.cpu_over_ns as f64 >= MOST_SEEN * self.wall_ns as f64)
     }
 
-    /// Has CPU time that no looks tell be what is left of the thread's time.
+    /// Has CPU time that no looks tell be what is left of the thread's time. The clock of a short thread
+    /// may be late, so that less is left than looks tell.
     pub(crate) fn tell_cpu_by_waiting(&mut self) {
         if self.whole_cpu_ns().is_none() {
             let off = self.waiting_ns() as u64 + self.left_out_ns;
-            self.cpu_ns = Some(self.wall_ns.saturating_sub(off));
-            self.cpu_over_ns = self.wall_ns;
+            let left_ns = self.wall_ns.saturating_sub(off);
+            self.cpu_ns = self.cpu_ns.max((left_ns > 0).then_some(left_ns));
+            self.cpu_over_ns = if self.cpu_ns.is_some() { self.wall_ns } else { 0 };
         }
     }
 
