@@ -47,8 +47,8 @@ class Thread:
         self.whole = now
         self.place = None
         self.events = self.calls = self.samples = 0
-        # Clock units off its processor.
-        self.off_cpu = 0
+        # Clock units off its processor, and waits as far as they were told.
+        self.off_cpu = self.waits = 0
         self.lost = self.lost_words = self.mended = self.unopened = 0
         self.waited = self.left_out = 0
         self.gaps = {}
@@ -523,6 +523,7 @@ class Recording:
             thread.samples += (not is_end) + (payload[6] & 0x7FFFFFFF)
         elif code == 30:
             thread.off_cpu += fmt.join(payload[:2])
+            thread.waits += payload[2] & 0x7FFFFFFF if len(payload) > 2 and payload[2] >> 31 else 0
         elif code not in (24, 25, 26, 27):
             return False
         return True
@@ -684,7 +685,8 @@ class Recording:
                 "name": self.names.get(key), "events": thread.events, "calls": thread.calls,
                 "lost_events": thread.lost, "left_out": thread.left_out, "lost_words": thread.lost_words,
                 "mended": thread.mended, "unopened": thread.unopened, "open": len(thread.stack),
-                "no_room": thread.no_room, "off_cpu": thread.off_cpu,
+                "no_room": thread.no_room, "samples": thread.samples,
+                "off_cpu": thread.off_cpu, "waits": thread.waits,
                 "waited": thread.waited, "outside": thread.outside,
                 "gaps": [{"reason": GAPS.get(reason, reason), "times": times, "units": units}
                          for reason, (times, units) in sorted(thread.gaps.items())],

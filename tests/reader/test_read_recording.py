@@ -457,6 +457,54 @@ class Replay(Case):
                              clock=2)
         self.assertEqual(self.figures(thread), {"0x1000": (1, 16, 16)})
 
+    def test_samples(self):
+        def sample(bits, missed=0, site=0x2210, cpu_ns=1):
+            address = low(0x7FFFFFC0, 0x7FFFFFFF, 3)
+            return escape(29, bits, [*low(site), *address, *wide(cpu_ns), *low(missed, 1000)])
+
+        words = flat(call(A), sample(4), sample(5, 2), tick(3), sample(16), sample(2 | 8, site=0), ret(A))
+        thread = self.thread(*words)
+        # An event and its two that found no place, and two of a timer, beside the first.
+        self.assertEqual(thread["samples"], 6)
+        self.assertEqual((thread["calls"], thread["events"]), (1, 2))
+        self.assertEqual(self.figures(thread), {"0x2200": (1, 3, 3)})
+        # The end is none, but tells of those before it.
+        self.assertEqual(self.thread(sample(32, site=0))["samples"], 0)
+        self.assertEqual(self.thread(sample(32 | 16, 3, site=0))["samples"], 3)
+        self.assertEqual(self.thread(call(A), ret(A))["samples"], 0)
+        # More payload than is known, and one of the words that is not.
+        self.assertEqual(self.thread(escape(29, 4, low(*[0] * 9)))["samples"], 1)
+        self.assertEqual(self.thread(escape(29, 4, [*low(*[0] * 7), 1]))["samples"], 0)
+
+    def test_a_sample_of_too_few_words_is_skipped(self):
+        read = read_recording.read(recording(chunk(flat(call(A), escape(29, 4, low(*[0] * 7)), ret(A)))))
+        self.assertEqual(read["warnings"], ["escapes of code 29 were skipped"])
+        self.assertEqual((read["threads"][0]["samples"], read["threads"][0]["calls"]), (0, 1))
+
+    def test_waits(self):
+        def off(units, *waits):
+            return escape(30, 0, [*wide(units), *low(*waits)])
+
+        def told(*words):
+            thread = self.thread(call(A), *words, tick(9), ret(A))
+            self.assertEqual(self.figures(thread), {"0x2200": (1, 9, 9)})
+            return thread["off_cpu"], thread["waits"]
+
+        self.assertEqual(told(), (0, 0))
+        self.assertEqual(told(off(5, 1)), (5, 1))
+        # Waits may be missing, or be followed by what is not known.
+        self.assertEqual(told(off(2**40, 3), off(7), off(1, 2, 99)), (2**40 + 8, 5))
+        self.assertEqual(told(off(4, 0)), (4, 0))
+        # The third word was never written.
+        self.assertEqual(told(escape(30, 0, [*wide(6), 1])), (6, 0))
+
+    def test_an_off_cpu_of_too_few_words_is_skipped(self):
+        for payload in (low(5), [*low(5), 1]):
+            read = read_recording.read(recording(chunk(flat(call(A), escape(30, 0, payload), ret(A)))))
+            self.assertEqual(read["warnings"], ["escapes of code 30 were skipped"])
+            (thread,) = read["threads"]
+            self.assertEqual((thread["off_cpu"], thread["waits"], thread["calls"]), (0, 0, 1))
+
     def test_cycles(self):
         thread = self.thread(call(A), 0xF0000001, ret(A), 0xF0000011,
                              escape(16, 0, wide(0x200000003)), call(B), 0x5, ret(B), 0x3,
@@ -555,11 +603,11 @@ class Growth(Case):
         self.assertEqual(read["threads"][0]["calls"], 1)
 
     def test_unknown_escapes_and_longer_payload(self):
-        thread_words = flat(call(A), escape(9, 5), escape(30, 1, low(call(B), ret(B), 0)),
-                            escape(16, 0, [*wide(8), *low(1, 2)]), escape(30, 0, []), ret(A))
+        thread_words = flat(call(A), escape(9, 5), escape(31, 1, low(call(B), ret(B), 0)),
+                            escape(16, 0, [*wide(8), *low(1, 2)]), escape(31, 0, []), ret(A))
         read = read_recording.read(recording(chunk(thread_words)))
         self.assertEqual(read["warnings"], [
-            "escapes of code 9 were skipped", "escapes of code 30 were skipped"])
+            "escapes of code 9 were skipped", "escapes of code 31 were skipped"])
         self.assertEqual(self.figures(read["threads"][0]), {"0x2200": (1, 8, 8)})
 
     def test_unknown_encoding_and_clock(self):

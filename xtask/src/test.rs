@@ -78,12 +78,25 @@ fn cargo_tests(kinds: &[&str]) -> Result<Outcome> {
 /// Scenarios of which each mechanism of hooks has some, with programs that are built with late
 /// hooks.
 fn late_scenarios() -> Result<Outcome> {
-    const BINARIES: [&str; 5] = [
+    const BINARIES: [&str; 18] = [
         "scenarios_calls",
-        "scenarios_signals",
-        "scenarios_processes",
-        "scenarios_modules",
+        "scenarios_ends",
         "scenarios_fibers",
+        "scenarios_filters",
+        "scenarios_interrupted",
+        "scenarios_leaves",
+        "scenarios_limits",
+        "scenarios_modules",
+        "scenarios_pauses",
+        "scenarios_points",
+        "scenarios_processes",
+        "scenarios_sanitizers",
+        "scenarios_signals",
+        "scenarios_stacks",
+        "scenarios_threads",
+        "scenarios_timed",
+        "scenarios_tree",
+        "scenarios_triggers",
     ];
     let mut tests = cargo();
     tests.args(runner()).args(["-p", "teeperf", "--no-fail-fast"]);

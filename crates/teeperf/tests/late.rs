@@ -318,9 +318,228 @@ fn where_they_cannot_be_the_compiler_hooks_the_source() {
     ]);
     let outcome = run(command.args(["-c", "-o"]).arg(&object).arg(source("shapes.c")));
     assert!(outcome.success(), "{outcome:#?}");
-    let bytes = std::fs::read(&object).unwrap();
-    let has = |name: &[u8]| bytes.windows(name.len()).any(|window| window == name);
-    assert!(has(b"__cyg_profile_func_enter") && !has(b"teeperf_late_enter"));
+    assert_eq!(hooks_of(&object), [true, false]);
+}
+
+/// Whether an object has hooks of the source, and late ones.
+fn hooks_of(object: &Path) -> [bool; 2] {
+    let bytes = std::fs::read(object).unwrap();
+    let has = |name: &str| bytes.windows(name.len()).any(|window| window == name.as_bytes());
+    ["__cyg_profile_func_enter", "teeperf_late_enter"].map(has)
+}
+
+/// Guards: who asks for no kind of hooks has late ones, of whatever compiler.
+#[test]
+fn hooks_are_late_where_nobody_says() {
+    let shop = Workshop::new();
+    let object = shop.path("object.o");
+    let with_clang = Compiler::all().contains(&Compiler::Clang);
+    for (language, variable, compiler, name) in [
+        ("cc", "TEEPERF_CC", "gcc", "shapes.c"),
+        ("c++", "TEEPERF_CXX", "g++", "unwinding.cc"),
+        ("cc", "TEEPERF_CC", "clang", "shapes.c"),
+        ("c++", "TEEPERF_CXX", "clang++", "unwinding.cc"),
+    ] {
+        if compiler.starts_with("clang") && !with_clang {
+            continue;
+        }
+        for level in ["-O0", "-O2"] {
+            let mut command = teeperf();
+            command.env_remove("TEEPERF_CC_OPTIONS").env(variable, compiler);
+            command.args([language, level, "-w", "-c", "-o"]).arg(&object).arg(source(name));
+            succeed(&mut command);
+            assert_eq!(hooks_of(&object), [false, true], "{compiler} {level}");
+        }
+    }
+}
+
+/// Guards: values that gcc leaves in registers which a callee does not touch, and its hooks do.
+#[test]
+fn callers_know_nothing_of_the_registers_of_callees() {
+    let shop = Workshop::new();
+    for flags in [&["-O2"][..], &["-O2", "-flto"], &["-O2", "-pg"]] {
+        let plain = shop.build_unhooked("registers.c", Compiler::Gcc, flags);
+        let expected = succeed(&mut Command::new(plain)).stdout;
+        let program = build(&shop, Compiler::Gcc, "registers.c", flags);
+        assert_eq!(succeed(&mut Command::new(&program)).stdout, expected, "{flags:?}");
+        let recorded = shop.record(&[], &program, &[], 0);
+        assert_eq!(recorded.outcome.stdout, expected, "{flags:?}");
+        assert_eq!(recorded.report.calls["counts"], 1000, "{flags:?}");
+    }
+}
+
+/// A program with late hooks.
+fn build(shop: &Workshop, compiler: Compiler, name: &str, flags: &[&str]) -> PathBuf {
+    let program = shop.path(name).with_extension("late");
+    succeed(late(compiler).args(["-g", "-w", "-o"]).arg(&program).arg(source(name)).args(flags));
+    program
+}
+
+/// The chain of calls in `chain.c`, from its end on.
+const CHAIN: [&str; 5] = ["works", "inner", "middle", "outer", "main"];
+
+/// Whether names of frames, from the innermost on, have that chain whole from one function on.
+fn has_chain(names: &[&str], from: usize) -> bool {
+    let chain = &CHAIN[from..];
+    names.windows(chain.len()).any(|window| window == chain)
+}
+
+/// Guards: the C library knows all callers, also where a signal interrupts a hook.
+#[test]
+fn backtrace_of_the_c_library() {
+    let shop = Workshop::new();
+    for compiler in Compiler::all() {
+        let program = build(&shop, compiler, "chain.c", &["-O2", "-rdynamic"]);
+        // `inner` is whose callers it tells, or whose callee a timer interrupts.
+        for (what, from) in [("tell", 1), ("interrupt", 0)] {
+            let alone = succeed(Command::new(&program).arg(what)).stdout;
+            let recorded = shop.record(&[], &program, &[what], 0).outcome.stdout;
+            for told in [alone, recorded] {
+                let chains: Vec<&str> = told.trim_end().split("\n\n").collect();
+                assert!(chains.len() > 10 || what == "tell", "{compiler:?}: {told}");
+                for chain in chains {
+                    // `program(name+0x12)[0x1234]`
+                    let names = chain.lines().filter_map(|line| line.split(['(', '+']).nth(1));
+                    let names: Vec<&str> = names.collect();
+                    assert!(has_chain(&names, from), "{compiler:?} {what}: {chain}");
+                }
+            }
+        }
+    }
+}
+
+/// Symbols of the frames of samples, as perf has them, each sample from its innermost on.
+fn stacks_of(data: &Path) -> Vec<Vec<String>> {
+    let mut script = Command::new("perf");
+    let script = succeed(script.args(["script", "--no-inline", "-F", "ip,sym", "-i"]).arg(data));
+    let symbol = |line: &str| line.split_whitespace().nth(1).map(str::to_owned);
+    let stacks = script.stdout.split("\n\n");
+    let stacks = stacks.map(|stack| stack.lines().filter_map(symbol).collect::<Vec<_>>());
+    stacks.filter(|stack| !stack.is_empty()).collect()
+}
+
+/// Guards: perf knows all callers by copied stacks, of functions and of their hooks.
+#[test]
+fn perf_knows_the_callers() {
+    let shop = Workshop::new();
+    let data = shop.path("perf.data");
+    let words = ["record", "-q", "-F", "999", "-e", "cpu-clock:u", "--call-graph", "dwarf"];
+    let words = [&words[..], &["-o", data.to_str().unwrap()]].concat();
+    match Command::new("perf").args(&words).arg("true").output() {
+        Ok(output) if output.status.success() => {}
+        other => return eprintln!("skipped: {other:?}"),
+    }
+    let is_whole = |stack: &&Vec<String>| {
+        let names: Vec<&str> = stack.iter().map(String::as_str).collect();
+        has_chain(&names, 0)
+    };
+    for compiler in Compiler::all() {
+        let program = build(&shop, compiler, "chain.c", &["-O2"]);
+        let words = [&words[..], &["--", program.to_str().unwrap()]].concat();
+        succeed(Command::new("perf").args(&words));
+        let alone = stacks_of(&data);
+        shop.record(&["--no-cpu-samples"], Path::new("perf"), &words, 0);
+        let recorded = stacks_of(&data);
+        for (stacks, name) in [(&alone, "leaf"), (&recorded, "leaf"), (&recorded, "teeperf_late_")]
+        {
+            let of_it = stacks.iter().filter(|stack| stack[0].starts_with(name));
+            let of_it: Vec<&Vec<String>> = of_it.collect();
+            let whole = of_it.iter().copied().filter(is_whole).count();
+            // Of some 300 samples in all.
+            let all = of_it.len();
+            assert!(all > 10 && whole * 20 > all * 19, "{compiler:?} {name}: {whole} of {all}");
+        }
+    }
+}
+
+/// gdb, which takes no settings of the user's, has nobody answer and leaves no core; none where it
+/// cannot be.
+fn gdb() -> Option<Vec<&'static str>> {
+    let quiet = ["maint set internal-error quit yes", "maint set internal-error corefile no"];
+    let mut words = vec!["-nx", "-batch"];
+    words.extend(quiet.iter().flat_map(|setting| ["-iex", setting]));
+    let mut probe = Command::new("gdb");
+    probe.args(&words).args(["-ex", "run", "-ex", "python print('has Python')", "true"]);
+    match probe.output() {
+        Ok(output) => {
+            let said = String::from_utf8_lossy(&output.stdout);
+            let can = said.contains("exited normally") && said.contains("has Python");
+            if !can {
+                eprintln!("skipped: gdb: {output:?}");
+            }
+            can.then_some(words)
+        }
+        Err(error) => {
+            eprintln!("skipped: gdb: {error}");
+            None
+        }
+    }
+}
+
+/// Steps through `unwound.c`, with and without what `-DKEEPS_R11` adds, while nobody records and
+/// while a recorder does.
+fn step_through(compiler: Compiler) {
+    let (shop, script) = (Workshop::new(), source("unwound.py"));
+    let Some(mut words) = gdb() else { return };
+    let program = shop.path("unwound.late");
+    words.extend(["-x", script.to_str().unwrap(), program.to_str().unwrap()]);
+    let alone = |late: Option<&str>| {
+        let mut gdb = Command::new("gdb");
+        gdb.args(&words).envs(late.map(|word| ("LATE", word)));
+        gdb
+    };
+    let recorded = |clock: &str| {
+        let options = ["--no-cpu-samples", "--clock", clock];
+        shop.recording(&options, Path::new("gdb"), &words).command
+    };
+    for (flags, clock) in [(&["-O2"][..], "tick"), (&["-O2", "-DKEEPS_R11"], "cycle")] {
+        build(&shop, compiler, "unwound.c", flags);
+        for (mut command, hooks) in [
+            (alone(None), &[][..]),
+            (alone(Some("0")), &["enter", "exit", "hook_enter", "hook_exit"]),
+            (recorded(clock), &["enter", "exit", "out_enter", "out_exit", "event"]),
+        ] {
+            let told = succeed(&mut command).stderr;
+            assert!(!told.contains("WRONG"), "{command:?}: {told}");
+            let saw = told.lines().find_map(|line| line.strip_prefix("saw "));
+            let saw: Vec<&str> = saw.expect("what was seen").split(' ').collect();
+            let own = ["chooses", "frame", "grows", "leaf", "many", "stepped", "tail", "through"];
+            let hooks = hooks.iter().map(|name| format!("teeperf_late_{name}"));
+            for name in own.map(String::from).into_iter().chain(hooks) {
+                assert!(saw.contains(&&*name), "{command:?}: {name} is not among {saw:?}");
+            }
+        }
+    }
+}
+
+/// Guards: unwind information of hooks and of the stub, at each instruction.
+#[test]
+fn callers_at_each_instruction_of_hooks_in_code_by_gcc() {
+    step_through(Compiler::Gcc);
+}
+
+/// Guards: the same, where a compiler says otherwise what it does to frames.
+#[test]
+fn callers_at_each_instruction_of_hooks_in_code_by_clang() {
+    if Compiler::all().contains(&Compiler::Clang) {
+        step_through(Compiler::Clang);
+    }
+}
+
+/// Guards: a debugger that ends by what the recorder loads into the program.
+#[test]
+fn a_debugger_shows_callers_where_a_program_is_recorded() {
+    let shop = Workshop::new();
+    let Some(mut words) = gdb() else { return };
+    let program = build(&shop, Compiler::Gcc, "unwound.c", &["-O2"]);
+    words.extend(["-ex", "break leaf", "-ex", "run", "-ex", "backtrace", "-ex", "kill"]);
+    words.push(program.to_str().unwrap());
+    let mut recording = shop.recording(&["--no-cpu-samples"], Path::new("gdb"), &words);
+    let told = succeed(&mut recording.command).stdout;
+    for frame in ["leaf", "frame", "stepped", "main"] {
+        let is_of = |line: &str| line.starts_with('#') && line.contains(&format!(" {frame} ("));
+        assert_eq!(told.lines().filter(|line| is_of(line)).count(), 1, "{frame}: {told}");
+    }
 }
 
 /// Guards: inline assembly of another syntax, and the code around it.

@@ -444,6 +444,55 @@ fn samples_beside_calls() {
     assert_eq!(calls, told);
 }
 
+/// Of a dump by thread: samples with those that found no place, clock units off the processor, and
+/// waits.
+fn dumped(dump: &str) -> BTreeMap<u64, [u64; 3]> {
+    let mut threads: BTreeMap<u64, [u64; 3]> = BTreeMap::new();
+    for line in dump.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let figure = |name: &str| {
+            let told = words.iter().find_map(|word| word.strip_prefix(name));
+            told.map_or(0, |number| number.parse::<u64>().unwrap())
+        };
+        let more = match words[1] {
+            "sample" => [u64::from(!line.ends_with(" end")) + figure("missed="), 0, 0],
+            "off-cpu" => [0, figure("units="), figure("waits=")],
+            _ => continue,
+        };
+        let thread = threads.entry(words[3].parse().unwrap()).or_default();
+        thread.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+    }
+    threads
+}
+
+/// Samples and waits of threads that work and wait, some of which have no events any more.
+#[test]
+fn samples_and_waits_among_events() {
+    for name in ["waits.c", "pingpong.c"] {
+        let folder = Folder::new();
+        let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name);
+        let mut build = teeperf(&folder);
+        run(build.args(["cc", "-O1", "-pthread", "-o", "program"]).arg(source));
+        run(teeperf(&folder).args(["record", "-q", "-o", "it.teeperf", "--", "./program"]));
+        let recording = Recording { folder };
+        let python = recording.by_python("it.teeperf");
+        assert_eq!(python["warnings"], serde_json::json!([]), "{name}");
+        let mut told = BTreeMap::new();
+        for thread in python["threads"].as_array().unwrap() {
+            let figures = ["samples", "off_cpu", "waits"].map(|f| thread[f].as_u64().unwrap());
+            told.insert(thread["tid"].as_u64().unwrap(), figures);
+        }
+        let dump = run(teeperf(&recording.folder).args(["dump", "it.teeperf"]));
+        let mut expected = dumped(&dump);
+        for tid in told.keys() {
+            expected.entry(*tid).or_default();
+        }
+        assert_eq!(told, expected, "{name}");
+        let all = told.values().fold([0; 3], |all, one| [0, 1, 2].map(|at| all[at] + one[at]));
+        assert!(all.iter().all(|&sum| sum > 0), "{name}: {told:?}");
+    }
+}
+
 #[test]
 fn a_recording_of_ticks() {
     whole("tick", "trace");

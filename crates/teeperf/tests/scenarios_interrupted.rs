@@ -126,6 +126,13 @@ fn processes_that_live_for_little_more_than_a_period() {
         let (truth, of) = (100.0 * truth / all(&told), 100.0 * of / all(&shown));
         assert!((truth - of).abs() < 12.0, "{truth:.1} % is {of:.1} %");
     }
+    // Each process tells its CPU time, whatever the clock has seen of it.
+    let json = json(&recorded.file, &[]);
+    let cpu_ns = |thread: &serde_json::Value| thread["cpu"].as_f64().unwrap_or(0.0);
+    let threads = json["threads"].as_array().unwrap();
+    assert!(threads.iter().all(|thread| cpu_ns(thread) > 0.0), "{threads:?}");
+    let sum: f64 = threads.iter().map(cpu_ns).sum();
+    assert!(sum > 0.9 * all(&told), "{told:?} ns are {sum}");
 }
 
 /// Guards: samples that fall at the same ages of threads, which all do the same at one age.
@@ -349,13 +356,13 @@ fn programs_that_take_the_signal() {
 
 /// Guards: a call of the kernel that ends with EINTR, also where a signal for the process goes to
 /// another thread; a handler of SIGURG that is lost, and threads that block all signals and are not
-/// sampled.
+/// sampled; a handler of the signal that debuggers take.
 #[test]
 fn the_program_does_not_notice() {
     let shop = Workshop::new();
     for compiler in Compiler::all() {
         let program = shop.build("interrupted.c", compiler, &["-O1", "-g", "-pthread"]);
-        let expected = "urgent 64, alarms some, sleeps that ended next to none\n";
+        let expected = "urgent 64, traps 128, alarms some, sleeps that ended next to none\n";
         assert_eq!(run(&mut std::process::Command::new(&program)).stdout, expected);
         let recorded = shop.record(&[], &program, &[], 0);
         assert_eq!(recorded.outcome.stdout, expected);

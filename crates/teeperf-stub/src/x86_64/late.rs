@@ -91,7 +91,9 @@ global_asm!(
     mov     rcx, qword ptr [rsp - 16]
     ret
 
-9:  mov     rax, qword ptr [rip + teeperf_module + {tls}]
+9:  cmp     qword ptr [rip + teeperf_gate + {window}], 0
+    je      6f
+    mov     rax, qword ptr [rip + teeperf_module + {tls}]
     mov     rcx, rsp
     sub     rcx, qword ptr fs:[rax + {stack_low}]
     cmp     rcx, qword ptr fs:[rax + {stack_size}]

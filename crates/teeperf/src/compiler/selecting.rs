@@ -114,6 +114,10 @@ impl Plan {
         let mut words = Words::default();
         if let Some(late) = self.late {
             words.before.extend(self.marking(late, family)?);
+            if family == Family::Gcc {
+                // Callers must not know which registers a function leaves as they were.
+                words.after.push("-fno-ipa-ra".into());
+            }
         }
         if self.drop_line_info {
             words.after.push("-g1".into());
@@ -134,8 +138,7 @@ impl Plan {
         Ok(words)
     }
 
-    /// Words that have the compiler mark functions. Callers must not know what a function leaves as
-    /// it was.
+    /// Words that have the compiler mark functions.
     fn marking(&self, late: Late, family: Family) -> Result<Vec<OsString>> {
         let mut words = Vec::new();
         if family == Family::Clang {
@@ -144,7 +147,6 @@ impl Plan {
             }
             return Ok(words);
         }
-        words.push("-fno-ipa-ra".into());
         if !late.counts_itself {
             let mut option = OsString::from("-specs=");
             option.push(self.folder()?.join(SPECS));

@@ -92,10 +92,14 @@ NOINLINE static void loops(int times) {
 }
 
 static inline __attribute__((always_inline)) void inlined_thrower(int kind) {
+#ifndef INLINED_IS_NO_CALL
     ENTER("inlined_thrower");
+#endif
     leaf();
     if (kind != 3) throw kind;
+#ifndef INLINED_IS_NO_CALL
     LEAVE();
+#endif
 }
 NOINLINE static void inlined_frames(int kind) {
     ENTER("inlined_frames");

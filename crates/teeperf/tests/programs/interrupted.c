@@ -13,12 +13,15 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#define CONNECTIONS 64
+
 static volatile unsigned long sink;
-static volatile sig_atomic_t urgent, alarms, is_over;
+static volatile sig_atomic_t urgent, traps, alarms, is_over;
 
 static void work(void)
 {
@@ -63,6 +66,15 @@ static void on_urgent(int signal, siginfo_t *information, void *context)
 	urgent++;
 }
 
+/* By an instruction, which stands where it was interrupted; or by the thread itself. */
+static void on_trap(int signal, siginfo_t *information, void *context)
+{
+	(void)context;
+	int code = traps % 2 == 0 ? SI_KERNEL : SI_TKILL;
+	check("SIGTRAP", signal == SIGTRAP && information->si_code == code);
+	traps++;
+}
+
 static void on_alarm(int signal)
 {
 	(void)signal;
@@ -86,6 +98,49 @@ static void *sleeps(void *ended)
 	while (!is_over)
 		*(int *)ended += nanosleep(&time, 0) != 0;
 	return 0;
+}
+
+/* Waits for connections: for some milliseconds each, and for less than that. */
+static void *accepts(void *listener)
+{
+	struct timeval time = {0, 1000};
+	int at = *(int *)listener;
+	for (int i = 0; i < CONNECTIONS; i++) {
+		int socket = accept(at, 0, 0);
+		check("accept", socket >= 0);
+		close(socket);
+		work();
+	}
+	/* The kernel starts this one anew for no handler. */
+	check("setsockopt", setsockopt(at, SOL_SOCKET, SO_RCVTIMEO, &time, sizeof time) == 0);
+	for (int i = 0; i < CONNECTIONS; i++) {
+		work();
+		check("accept for a while", accept(at, 0, 0) == -1 && errno == EAGAIN);
+	}
+	return 0;
+}
+
+static void connect_to_it(void)
+{
+	/* A name of the kernel's choice. */
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	socklen_t size = sizeof name;
+	struct timespec time = {0, 2000000};
+	int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+	pthread_t thread;
+	check("bind", bind(listener, (struct sockaddr *)&name, sizeof name.sun_family) == 0);
+	check("listen", listen(listener, 1) == 0);
+	check("name", getsockname(listener, (struct sockaddr *)&name, &size) == 0);
+	pthread_create(&thread, 0, accepts, &listener);
+	for (int i = 0; i < CONNECTIONS; i++) {
+		int caller = socket(AF_UNIX, SOCK_STREAM, 0);
+		work();
+		check("nanosleep", nanosleep(&time, 0) == 0);
+		check("connect", connect(caller, (struct sockaddr *)&name, size) == 0);
+		close(caller);
+	}
+	pthread_join(thread, 0);
+	close(listener);
 }
 
 static void *ends(void *unused)
@@ -117,6 +172,7 @@ static void begin_threads(void)
 int main(void)
 {
 	struct sigaction action = {.sa_sigaction = on_urgent, .sa_flags = SA_SIGINFO}, before;
+	struct sigaction trap = {.sa_sigaction = on_trap, .sa_flags = SA_SIGINFO};
 	struct sigaction alarm = {.sa_handler = on_alarm, .sa_flags = SA_RESTART};
 	struct itimerval often = {{0, 5000}, {0, 5000}}, never = {0};
 	pthread_t thread;
@@ -125,6 +181,7 @@ int main(void)
 		work();
 		wait_for_a_while(i);
 	}
+	connect_to_it();
 	begin_threads();
 	pthread_create(&thread, 0, blocks_all, 0);
 	pthread_join(thread, 0);
@@ -138,6 +195,13 @@ int main(void)
 	check("what is now", before.sa_sigaction == on_urgent);
 	check("signal", signal(SIGURG, SIG_IGN) == (void (*)(int))on_urgent);
 	raise(SIGURG);
+	sigaction(SIGTRAP, &trap, 0);
+	for (int i = 0; i < 64; i++) {
+		work();
+		__asm__ volatile("int3");
+		work();
+		raise(SIGTRAP);
+	}
 	sigaction(SIGPROF, &alarm, 0);
 	pthread_create(&thread, 0, sleeps, &ended);
 	setitimer(ITIMER_PROF, &often, 0);
@@ -146,7 +210,8 @@ int main(void)
 	setitimer(ITIMER_PROF, &never, 0);
 	is_over = 1;
 	pthread_join(thread, 0);
-	printf("urgent %d, alarms %s, ", (int)urgent, alarms > 10 ? "some" : "none");
+	printf("urgent %d, traps %d, ", (int)urgent, (int)traps);
+	printf("alarms %s, ", alarms > 10 ? "some" : "none");
 	printf("sleeps that ended %s\n", 10 * ended > alarms ? "some" : "next to none");
 	return 0;
 }

@@ -16,7 +16,7 @@ mod simulator;
 mod told;
 
 pub(crate) use agreement::assert_paths_agree;
-pub(crate) use build::{Compiler, Workshop};
+pub(crate) use build::{Compiler, Workshop, is_hooked};
 pub(crate) use folded::{folded, percent, report};
 pub(crate) use late::assert_late_library_is_known;
 pub(crate) use phases::Phases;

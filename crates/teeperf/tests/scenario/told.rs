@@ -39,21 +39,6 @@ impl Told {
         *self.calls.entry(name.to_owned()).or_default() += calls;
     }
 
-    /// As if `name` had been inlined and left no trace: clang hooks what is left of calls.
-    pub(crate) fn without(mut self, name: &str) -> Self {
-        self.calls.remove(name);
-        let mut paths = BTreeMap::new();
-        for (path, calls) in self.paths {
-            let frames: Vec<&str> = path.split(';').collect();
-            if frames.last() != Some(&name) {
-                let rest: Vec<&str> = frames.into_iter().filter(|&frame| frame != name).collect();
-                *paths.entry(rest.join(";")).or_default() += calls;
-            }
-        }
-        self.paths = paths;
-        self
-    }
-
     /// All calls together.
     pub(crate) fn total(&self) -> u64 {
         self.calls.values().sum()
