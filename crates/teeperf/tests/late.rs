@@ -328,7 +328,7 @@ fn hooks_of(object: &Path) -> [bool; 2] {
     ["__cyg_profile_func_enter", "teeperf_late_enter"].map(has)
 }
 
-/// Guards: who asks for no kind of hooks has late ones, of whatever compiler.
+/// Guards: builds that name no kind of hooks: each compiler makes late ones.
 #[test]
 fn hooks_are_late_where_nobody_says() {
     let shop = Workshop::new();
@@ -452,8 +452,8 @@ fn perf_knows_the_callers() {
     }
 }
 
-/// gdb, which takes no settings of the user's, has nobody answer and leaves no core; none where it
-/// cannot be.
+/// gdb's words: it takes no settings of the user's, asks nothing and leaves no core. None where gdb
+/// cannot run a program.
 fn gdb() -> Option<Vec<&'static str>> {
     let quiet = ["maint set internal-error quit yes", "maint set internal-error corefile no"];
     let mut words = vec!["-nx", "-batch"];
