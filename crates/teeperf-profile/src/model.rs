@@ -279,8 +279,8 @@ impl Thread {
         self.cpu_ns.filter(|_| self.cpu_over_ns as f64 >= MOST_SEEN * self.wall_ns as f64)
     }
 
-    /// Has CPU time that no looks tell be what is left of the thread's time. The clock of a short thread
-    /// may be late, so that less is left than looks tell.
+    /// Has CPU time that no looks tell be what is left of the thread's time. The clock of a short
+    /// thread may be late, so that less is left than looks tell.
     pub(crate) fn tell_cpu_by_waiting(&mut self) {
         if self.whole_cpu_ns().is_none() {
             let off = self.waiting_ns() as u64 + self.left_out_ns;

@@ -23,7 +23,7 @@ const LEAST_PART: f64 = 1e-3;
 pub(super) struct Measured {
     /// Nanoseconds.
     pub(super) ns: f64,
-    /// How much less and more it may be beside what samples or ticks explain, nanoseconds: as hooks may
+    /// How much less and more it may be beside what samples or ticks explain, nanoseconds: hooks may
     /// have taken it, or the kernel elsewhere.
     pub(super) less: f64,
     pub(super) more: f64,
@@ -207,8 +207,8 @@ impl Pair {
         Verdict { margin: margin + slack, probability }
     }
 
-    /// How far the difference may be off beside samples and ticks: with one run a side as far as the
-    /// bounds of both.
+    /// How far the difference may be off beside samples and ticks: with one run a side as far as
+    /// the bounds of both.
     fn slack(&self) -> f64 {
         let [before, after] = [&self.before, &self.after];
         let (was, is) = self.means();
@@ -218,9 +218,9 @@ impl Pair {
         }
     }
 
-    /// Where runs show how much that differs between them, what is left is what all have in common: it goes away in the
-    /// difference, but for bounds that have become wider or narrower. Between these any time is as likely as another
-    /// (JCGM 100:2008, 4.3.7).
+    /// Where runs show how much that differs between them, what is left is what all have in common:
+    /// it goes away in the difference, but for bounds that have become wider or narrower. Between
+    /// these any time is as likely as another (JCGM 100:2008, 4.3.7).
     fn bounds_variance(&self) -> f64 {
         let [before, after] =
             [&self.before, &self.after].map(|side| mean(side, |m| m.less + m.more));

@@ -33,8 +33,8 @@ pub(crate) struct Arguments {
     /// Overwrite a file that is no recording
     #[arg(long)]
     pub(crate) force: bool,
-    /// Which clock events have: a tick that costs least, beside samples of CPU time, or the processor's
-    /// counter at each event, without samples
+    /// Which clock events have: a tick that costs least, beside samples of CPU time, or the
+    /// processor's counter at each event, without samples
     #[arg(long, value_enum, default_value_t = Clock::Auto)]
     clock: Clock,
     /// Mean time between two ticks, such as 50us [default: 100us, up to 500us where waking costs more]
