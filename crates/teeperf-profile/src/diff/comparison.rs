@@ -26,8 +26,11 @@ impl Comparison {
     pub fn add(&mut self, side: Side, name: impl Into<String>, mut profile: Profile) {
         self.rename(side, &mut profile);
         self.paths.add(side, &profile.threads);
-        // Without a period the bounds are those of the hooks alone.
-        let period_ns = std::mem::take(&mut profile.info.period_ns);
+        // Without a period the bounds have no ticks in them. Those of samples have all.
+        let period_ns = profile.info.period_ns;
+        if profile.info.timer_samples.is_none() {
+            profile.info.period_ns = 0.0;
+        }
         let rows = aggregate::table(&profile, Sort::Name);
         profile.info.period_ns = period_ns;
         let time_ns = rows.iter().map(|row| row.self_time.value).sum();
@@ -228,6 +231,7 @@ impl Comparison {
                     less: all.iter().map(|measured| measured.less).sum(),
                     more: all.iter().map(|measured| measured.more).sum(),
                     period: info.period_ns * scale,
+                    variance: None,
                 });
             }
         }
@@ -238,7 +242,12 @@ impl Comparison {
 /// A time of a run, which is longer by such a factor.
 fn measured(&Time { value, low, high }: &Time, info: &Info, scale: f64) -> Measured {
     let time = Time { value: value * scale, low: low * scale, high: high * scale };
-    Measured::within(&time, info.period_ns * scale, info.timer_samples.is_some())
+    let period = info.period_ns * scale;
+    if info.timer_samples.is_some() {
+        return Measured::by_samples(&time, period);
+    }
+    let (less, more) = ((value - low).max(0.0) * scale, (high - value).max(0.0) * scale);
+    Measured { ns: time.value, less, more, period, variance: None }
 }
 
 #[derive(Clone, Default)]

@@ -23,27 +23,27 @@ const LEAST_PART: f64 = 1e-3;
 pub(super) struct Measured {
     /// Nanoseconds.
     pub(super) ns: f64,
-    /// How much less and more it may be beside what samples or ticks explain, nanoseconds: hooks may
-    /// have taken it, or the kernel elsewhere.
+    /// How much less and more it may be beside what ticks explain, nanoseconds.
     pub(super) less: f64,
     pub(super) more: f64,
     /// Nanoseconds between two ticks, 0 where none ticks.
     pub(super) period: f64,
+    /// Its variance by the bounds of its samples, where there are samples.
+    pub(super) variance: Option<f64>,
 }
 
 impl Measured {
-    /// A time within these bounds. Those of samples are made of their number, among others.
-    pub(super) fn within(time: &Time, period: f64, is_of_samples: bool) -> Self {
-        let Time { value: ns, low, high } = *time;
-        let measured = Self { ns, less: 0.0, more: 0.0, period };
-        let explained = if is_of_samples { SURE * measured.tick_variance().sqrt() } else { 0.0 };
-        let beyond = |bound: f64| (bound - explained).max(0.0);
-        Self { less: beyond(ns - low), more: beyond(high - ns), ..measured }
+    /// A time by samples, within bounds that are made of their number and of all else.
+    pub(super) fn by_samples(time: &Time, period: f64) -> Self {
+        let deviation = (time.high - time.low).max(0.0) / (2.0 * SURE);
+        Self { ns: time.value, period, variance: Some(deviation * deviation), ..Self::default() }
     }
 
-    /// The number of ticks has a variance of itself; where none fell, one may have been due.
+    /// The number of ticks has a variance of itself; where none fell, one may have been due. Samples
+    /// of the kernel are fewer, and their bounds wider.
     fn tick_variance(&self) -> f64 {
-        self.period * (self.ns.max(0.0) + self.period)
+        let of_number = self.period * (self.ns.max(0.0) + self.period);
+        self.variance.map_or(of_number, |variance| variance.max(of_number))
     }
 }
 
@@ -207,7 +207,7 @@ impl Pair {
         Verdict { margin: margin + slack, probability }
     }
 
-    /// How far the difference may be off beside samples and ticks: with one run a side as far as
+    /// How far the difference may be off beside ticks: with one run a side as far as
     /// the bounds of both.
     fn slack(&self) -> f64 {
         let [before, after] = [&self.before, &self.after];
