@@ -18,6 +18,7 @@ use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 use teeperf_wire::compose;
 use teeperf_wire::shared::ClockKind;
+use teeperf_wire::word;
 
 /// A sequence that no thread is ever in.
 static NONE: Sequence = Sequence::none();
@@ -40,14 +41,8 @@ pub(crate) struct Untold {
     all_waits: u64,
 }
 
-/// The thread asks the kernel how often it waited where it has had more CPU time than this since it
-/// looked last, nanoseconds. Readers take no more of one wait for the kernel's.
-const MOST_OF_A_WAIT_NS: u64 = 40_000;
 /// Most waits that are told at once: as many as a word holds.
 const MOST_WAITS: u64 = 0x7FFF_FFFF;
-/// Least time off the processor that is a wait, nanoseconds. Less than that interrupts of the
-/// system's, and of its host's, take as well.
-const LEAST_WAIT_NS: u64 = 5_000;
 
 /// Whether the kernel took the calling thread off its processor, or interrupted it by a signal,
 /// since the last event or the last call of this.
@@ -89,10 +84,10 @@ pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
     let unit_ns = clock::unit_ns();
     let units = all_ns.saturating_sub(told_ns) / unit_ns;
     let all_ns = told_ns + units * unit_ns;
-    let may_have_more_waits = units > 0 && since_ns > MOST_OF_A_WAIT_NS;
+    let may_have_more_waits = units > 0 && since_ns > word::off_cpu::MOST_OF_A_WAIT_NS;
     let told = thread.waits_told.load(Relaxed);
     let all = may_have_more_waits.then(waits).flatten();
-    let one = u64::from(units * unit_ns >= LEAST_WAIT_NS);
+    let one = u64::from(units * unit_ns >= word::off_cpu::LEAST_WAIT_NS);
     let waits = all.map_or(one, |all| all.saturating_sub(told).max(one));
     let all_waits = all.unwrap_or(told + one);
     // A debugger may stop the thread at each system call, also at those that this made. The next
@@ -129,7 +124,6 @@ pub(crate) fn begin_thread(thread: &Thread) {
     if process::wants_samples() && clock::kind() == ClockKind::Tick {
         let all_ns = platform::thread_cpu_ns().and_then(all_ns);
         thread.off_cpu_ns.store(all_ns.unwrap_or(0), Relaxed);
-        thread.waits_told.store(waits().unwrap_or(0), Relaxed);
     }
 }
 

@@ -88,13 +88,14 @@ pub(crate) fn end() {
 pub(crate) fn begin_thread(thread: &Thread) {
     if process::is_sampled() {
         sources::begin_thread(thread);
-        // Those before are no part of what samples tell of.
+    }
+    if process::wants_samples() {
+        // Those before are no part of what the thread tells of.
         if let Some(usage) = platform::thread_usage() {
             thread.faults.store(usage.faults, Relaxed);
             thread.switches.store(usage.switches, Relaxed);
+            thread.waits_told.store(usage.waits, Relaxed);
         }
-    }
-    if process::wants_samples() {
         ending::begin_thread();
     }
 }

@@ -195,7 +195,7 @@ struct Lane {
     no_room: Option<Lacking>,
 }
 
-/// What a thread had beside the CPU time of its functions, where samples tell that.
+/// The waiting of a thread, or its hooks: time beside the CPU time of its functions.
 #[derive(Serialize)]
 struct Beside {
     /// In the whole thread, nanoseconds.

@@ -89,7 +89,7 @@ fn cut(tree: &Tree, limit: f64, rest: FunctionId, left_out: &mut LeftOut) -> Tre
     let mut kept = Tree::default();
     // New place of the innermost node that stays, of each path; and whether it is the path's own.
     let mut places: Vec<(u32, bool)> = Vec::with_capacity(tree.nodes.len());
-    // What is cut off below a node, by the node's new place.
+    // Time, waiting and hooks that are cut off below a node, by the node's new place.
     let mut below: Vec<(Time, Spent)> = Vec::new();
     for (at, node) in tree.nodes.iter().enumerate() {
         let (parent, is_parent_kept) = match at {

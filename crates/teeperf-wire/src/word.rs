@@ -103,6 +103,16 @@ pub mod code {
     pub const OFF_CPU: u32 = 30;
 }
 
+/// What a [`code::OFF_CPU`] tells of waits.
+pub mod off_cpu {
+    /// Least time off the processor that is a wait, nanoseconds. Less than that interrupts of the
+    /// system's, and of its host's, take as well.
+    pub const LEAST_WAIT_NS: u64 = 5_000;
+    /// Most time of the kernel around a wait that no tick sees, nanoseconds. Where a thread has had
+    /// more CPU time since it looked last, it may have waited more than once.
+    pub const MOST_OF_A_WAIT_NS: u64 = 40_000;
+}
+
 /// What a [`code::SAMPLE`] is: bits of its argument.
 pub mod sample {
     /// The instruction is one of the hooks, or of the runtime behind them.

@@ -118,8 +118,9 @@ The wrapper's own options (also in TEEPERF_CC_OPTIONS, separated by spaces):
                                    with hooks, without what calls these; with what was inlined into them
   --teeperf-hooks=late             hooks in the compiler's assembly, when its work is done: calls are those of the machine,
                                    after inlining. This is the default wherever there is such assembly
-  --teeperf-hooks=source           hooks in the functions of the source, by the compiler: exact calls of the
-                                   source. They cost more, most of all where nothing is recorded
+  --teeperf-hooks=source           hooks in the functions of the source, by the compiler: exact
+                                   calls of the source. They cost more, most of all where nothing
+                                   is recorded
   --teeperf-after-inlining         with hooks of the source, no hooks in functions where they are inlined (clang, which always
                                    does so)
   --teeperf-no-hooks               no hooks at all; link as if there were

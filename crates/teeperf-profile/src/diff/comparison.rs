@@ -224,12 +224,14 @@ impl Comparison {
         for side in [Side::Before, Side::After] {
             for (taken, &scale) in self.sides.of(side).iter().zip(scales.of(side)) {
                 let info = &taken.run.info;
-                let rows = taken.rows.iter().map(|row| measured(&row.self_time, info, scale));
-                let all: Vec<Measured> = rows.collect();
+                let sum = |of: fn(Measured) -> f64| {
+                    let rows = taken.rows.iter();
+                    rows.map(|row| of(measured(&row.self_time, info, scale))).sum()
+                };
                 pair.of_mut(side).push(Measured {
                     ns: taken.run.time_ns * scale,
-                    less: all.iter().map(|measured| measured.less).sum(),
-                    more: all.iter().map(|measured| measured.more).sum(),
+                    less: sum(|row| row.less),
+                    more: sum(|row| row.more),
                     period: info.period_ns * scale,
                     variance: None,
                 });

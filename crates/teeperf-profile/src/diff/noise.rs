@@ -39,8 +39,8 @@ impl Measured {
         Self { ns: time.value, period, variance: Some(deviation * deviation), ..Self::default() }
     }
 
-    /// The number of ticks has a variance of itself; where none fell, one may have been due. Samples
-    /// of the kernel are fewer, and their bounds wider.
+    /// The number of ticks has a variance of itself; where none fell, one may have been due.
+    /// Samples of the kernel are fewer, and their bounds wider.
     fn tick_variance(&self) -> f64 {
         let of_number = self.period * (self.ns.max(0.0) + self.period);
         self.variance.map_or(of_number, |variance| variance.max(of_number))

@@ -206,6 +206,6 @@ fn bounds_of_samples_are_their_noise() {
     let is_change = |before, after| is_told(&Pair { before, after }.judge(spread));
     // 1,000 samples have a deviation of 3.2 %, and the difference one of 4.6.
     assert!(is_change(one(1e8, 0.94e8, 1.06e8), one(1.12e8, 1.05e8, 1.19e8)));
-    // What the kernel has is known to 70 ms.
+    // The kernel's time is known to 70 ms.
     assert!(!is_change(one(31e6, 6e6, 148e6), one(117e6, 70e6, 184e6)));
 }

@@ -7,6 +7,8 @@
 
 use std::collections::HashMap;
 
+use teeperf_wire::word::off_cpu;
+
 use crate::escape::Sample;
 
 /// Most pieces of time since a thread's last sample that are known. Of threads that could not be
@@ -191,13 +193,10 @@ fn count(units_of: &mut HashMap<u32, u64>, node: u32, units: u64) {
 /// CPU time without a sample that tells that a thread is not sampled, nanoseconds.
 const UNSAMPLED_NS: u64 = 50_000_000;
 
-/// Least time off its processor in which a thread waited, nanoseconds.
-const LEAST_WAIT_NS: f64 = 5e3;
-
 /// How often a thread waited that was off its processor for so many clock units, where it did not
 /// tell.
 pub(super) fn waits(units: u64, ns_per_unit: f64) -> u32 {
-    u32::from(units as f64 * ns_per_unit >= LEAST_WAIT_NS)
+    u32::from(units as f64 * ns_per_unit >= off_cpu::LEAST_WAIT_NS as f64)
 }
 
 /// CPU time between two expirations of a timer, nanoseconds.

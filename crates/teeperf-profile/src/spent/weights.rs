@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use teeperf_wire::word::off_cpu;
+
 use super::LONGEST_NS;
 use crate::contents::Process;
 use crate::replay::{CallTree, Hits, Kinds, SpentInTree, pseudo};
@@ -13,9 +15,6 @@ const DEVIATIONS: f64 = 2.0;
 /// Threads with fewer samples have the weights of all of these in their program. A thread that
 /// lives for less than a period may have no sample, or one that stands for more than its time.
 const FEW: u64 = 200;
-/// Most time of the kernel around a wait that no tick sees, nanoseconds. Where more is missing, the
-/// program works in step with the ticks.
-const MOST_EACH_WAIT_NS: f64 = 40_000.0;
 /// Samples that are too few to tell of more time than they may stand for.
 const FEW_IN_KERNEL: u64 = 8;
 
@@ -172,7 +171,8 @@ impl Sums {
         let unseen_ns = unseen_ns.max(0.0);
         let most_ns = match self.samples() {
             0..FEW_IN_KERNEL => 0.0,
-            _ => self.waits as f64 * MOST_EACH_WAIT_NS,
+            // Where more is missing, the program works in step with the ticks.
+            _ => self.waits as f64 * off_cpu::MOST_OF_A_WAIT_NS as f64,
         };
         let waits_ns = unseen_ns.min(most_ns);
         let beyond_ns = unseen_ns - waits_ns;

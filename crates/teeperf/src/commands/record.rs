@@ -49,8 +49,8 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "KINDS", default_value = "all", hide_default_value = true)]
     events: Events,
     /// Time single calls of these functions by the processor's counter, beside CPU time by
-    /// samples: a name, a glob, a /regular expression/, @ and a module, as for --only. Other functions stay as cheap as they are, or nearly.
-    /// `report --lengths` and --histogram then have their lengths to some nanoseconds
+    /// samples: a name, a glob, a /regular expression/, @ and a module, as for --only. Other
+    /// functions stay as cheap as they are, or nearly. `report --lengths` and --histogram then have their lengths to some nanoseconds
     #[arg(long, value_name = "FUNCTION")]
     timed: Vec<String>,
     #[command(flatten)]

@@ -1,18 +1,11 @@
 /* Threads that all live for a little longer than a sample stands for, one after the other, and do
  * first one thing and then another. It prints what these took by each thread's own clock. */
+#include "cpu_time.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 
 static volatile long sink;
 static long first_ns, second_ns;
-
-__attribute__((no_instrument_function)) static long cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
 
 __attribute__((noinline)) void first(long ns)
 {

@@ -1,21 +1,14 @@
 /* Threads that live for less than a millisecond, one after the other. It prints what its
  * functions took by each thread's own clock. */
+#include "cpu_time.h"
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile long sink;
 static long first_ns, second_ns, reads_ns;
 static int zeros;
-
-__attribute__((no_instrument_function)) static long cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
 
 __attribute__((noinline)) void first(int n)
 {

@@ -2,19 +2,13 @@
  * it, and behind it. Arguments: milliseconds of CPU time in the pause, in waits, and of work on
  * each side of the pause. It prints what work() took before, in, and behind the pause, by the thread's
  * own clock. */
+#include "cpu_time.h"
 #include <stdlib.h>
 #include <stdio.h>
 #include <teeperf.h>
 #include <time.h>
 
 static volatile long sink;
-
-__attribute__((no_instrument_function)) static long cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
 
 __attribute__((noinline)) static void naps(long ms)
 {

@@ -1,17 +1,11 @@
 /* Pauses the recording 2,000 times for 0.2 ms of work, in which it calls no function with hooks, and
  * works for as long outside. It prints what it took outside, by the thread's own clock. */
+#include "cpu_time.h"
 #include <stdio.h>
 #include <teeperf.h>
 #include <time.h>
 
 static volatile long sink;
-
-__attribute__((no_instrument_function)) static long cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
 
 __attribute__((no_instrument_function, noinline)) static void spend(long ns)
 {

@@ -1,20 +1,13 @@
 /* Two threads that wait for one another every few microseconds. It prints what its functions took
  * by each thread's own clock. */
+#include "cpu_time.h"
 #include <pthread.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 static volatile long sink;
 static long work_ns, rest_ns;
 static int there[2], back[2];
-
-__attribute__((no_instrument_function)) static long cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
 
 __attribute__((noinline)) void works(int n)
 {

@@ -1,16 +1,10 @@
 /* Calls that wait 20 times each, beside calls that work. It prints the CPU time of both kinds, by
  * the thread's own clock. */
+#include "cpu_time.h"
 #include <stdio.h>
 #include <time.h>
 
 static volatile long sink;
-
-__attribute__((no_instrument_function)) static long cpu_ns(void)
-{
-	struct timespec now;
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-	return now.tv_sec * 1000000000L + now.tv_nsec;
-}
 
 __attribute__((noinline)) void naps(void)
 {

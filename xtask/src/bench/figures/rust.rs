@@ -16,8 +16,8 @@ pub(crate) const FIGURE: Figure = Figure {
     name: "rust",
     title: "Rust: a call and its return",
     method: "`bench/rust`, which is `calls.c` in Rust with `#[teeperf_hooks::profile]` on the recursion, built by \
-             cargo's release profile: recorded as for hooks of the source above, beside `calls.c` with `word_hook`; and \
-             without the recorder, beside `calls.c` with hooks that return at once. Without the feature `on` the \
+             cargo's release profile: recorded as for hooks of the source above, beside `calls.c` \
+             with `word_hook`; and without the recorder, beside `calls.c` with hooks that return at once. Without the feature `on` the \
              machine's code is that of a program without the attribute, which a test compares.",
     measure,
 };

@@ -12,8 +12,8 @@ use crate::bench::table::{Limit, Row};
 pub(crate) const FIGURE: Figure = Figure {
     name: "timed",
     title: "Some functions timed by the counter",
-    method: "`calls.c` as for hooks of the source, recorded with `--clock tick` and `--timed fib`, so that the counter times \
-             each call; with `--timed main`, so that another function is timed and `fib` is not; without; and with \
+    method: "`calls.c` as for hooks of the source, recorded with `--clock tick` and `--timed fib`, \
+             so that the counter times each call; with `--timed main`, so that another function is timed and `fib` is not; without; and with \
              `--clock cycle`.",
     measure,
 };
