@@ -34,7 +34,9 @@ fn source(name: &str) -> PathBuf {
 fn shapes(shop: &Workshop, compiler: Compiler, flags: &[&str]) {
     let plain = shop.build_unhooked("shapes.c", compiler, flags);
     let hooked = shop.path("hooked");
-    succeed(late(compiler).arg("-o").arg(&hooked).arg(source("shapes.c")).args(flags).arg("-w"));
+    let mut command = late(compiler);
+    command.arg("-o").arg(&hooked).arg(source("shapes.c")).args(flags).arg("-w");
+    succeed(command.current_dir(shop.path("")));
     let expected = succeed(&mut Command::new(&plain)).stdout;
     assert_eq!(succeed(&mut Command::new(&hooked)).stdout, expected, "{compiler:?} {flags:?}");
     let recorded = shop.record(&[], &hooked, &[], 0);
@@ -92,6 +94,8 @@ fn functions_of_every_shape_with_what_options_add() {
         &["-ffunction-sections", "-Wl,--gc-sections"],
         &["-fno-omit-frame-pointer"],
         &["-fsanitize=address,undefined"],
+        &["-fstack-protector-all"],
+        &["--coverage"],
     ] {
         for compiler in Compiler::all() {
             shapes(&shop, compiler, &[&["-O2"], flags].concat());

@@ -98,9 +98,16 @@ NOCLONE static long with_nested(long x) {
 UNHOOKED NOCLONE static long with_nested(long x) { return x; }
 #endif
 
-// All of it is by hand: no hook.
-__attribute__((naked, used, noinline)) static long by_hand(long x) {
-    __asm__("lea 1(%rdi), %rax\n\tret");
+// All of it is by hand, and so is its convention, with an argument in r11: no hook.
+__attribute__((naked, used, noinline)) long by_hand(void) { __asm__("lea 1(%r11), %rax\n\tret"); }
+NOCLONE static long calls_by_hand(long x) {
+    CALLED("calls_by_hand");
+    long result;
+    __asm__ volatile("sub $128, %%rsp\n\tmov %1, %%r11\n\tcall by_hand\n\tadd $128, %%rsp"
+                     : "=a"(result)
+                     : "D"(x)
+                     : "r11", "memory", "cc");
+    return result;
 }
 
 // Assembly that calls.
@@ -176,7 +183,7 @@ int main(int argc, char **argv) {
         mix((unsigned long)(tail_direct(i) + tail_by_address(i) + tail_by_condition(i)));
         mix((unsigned long)even(i % 7));
         mix((unsigned long)(chooses(i % 9, leaf) + interprets(code, i) + seldom(i)));
-        mix((unsigned long)(with_nested(i) + by_hand(i) + calls_from_assembly(i)));
+        mix((unsigned long)(with_nested(i) + calls_by_hand(i) + calls_from_assembly(i)));
         long a = i, b = i * 3, c = i ^ 5;
         keeps_most(a);
         keeps_all(b);

@@ -114,6 +114,8 @@ fn as_written<'a>(compiler: Compiler, flags: &[&'a str]) -> Vec<&'a str> {
 fn compile(mut command: Command, source: &Path, flags: &[&str], program: &Path) {
     // Options for the linker stand behind what they are for.
     command.arg("-o").arg(program).arg(source).args(flags).args(["-lpthread", "-ldl", "-w"]);
+    // Compilers leave files where they run: of `-gsplit-dwarf`, of `--coverage`.
+    command.current_dir(program.parent().unwrap_or(Path::new("/")));
     let outcome = run(&mut command);
     assert!(outcome.success(), "building {}: {}", source.display(), outcome.stderr);
 }

@@ -16,6 +16,7 @@
 
 mod exits;
 mod frame;
+mod naked;
 mod part;
 mod write;
 

@@ -4,6 +4,7 @@ use super::super::instruction::{Flow, flow};
 use super::super::names::functions;
 use super::super::text::{Line, operands, unquoted};
 use super::frame::Frame;
+use super::naked::Code;
 use super::{Late, MARK};
 use std::collections::{HashMap, HashSet};
 
@@ -16,14 +17,12 @@ pub(super) struct Function<'a> {
     pub(super) label: usize,
     /// Line of the call that marks it.
     pub(super) mark: Option<usize>,
-    /// Whether there is code in it that the compiler wrote. A naked function has none, and the
-    /// convention that it has is its own.
-    pub(super) is_compiled: bool,
+    pub(super) code: Code,
 }
 
 impl Function<'_> {
     pub(super) fn is_hookable(&self) -> bool {
-        self.mark.is_some() && self.is_compiled
+        self.mark.is_some() && !self.code.is_naked()
     }
 }
 
@@ -86,7 +85,7 @@ impl<'a> Parts<'a> {
                                 name,
                                 label: at,
                                 mark: None,
-                                is_compiled: false,
+                                code: Code::default(),
                             });
                             parts.functions.len() - 1
                         }
@@ -122,14 +121,19 @@ impl<'a> Parts<'a> {
                         function.mark.get_or_insert(at);
                         continue;
                     }
-                    function.is_compiled |= !stands_first(mnemonic, rest) && mnemonic != "ud2";
+                    function.code.step(*line);
                     if let Some(bare) = frame.is_bare()
                         && matches!(flow(mnemonic, rest), Flow::Jump(_) | Flow::Branch(_))
                     {
                         parts.is_bare.insert(at, bare);
                     }
                 }
-                _ => {}
+                Line::Foreign(_) => {
+                    if let Some(part) = &open {
+                        parts.functions[part.function].code.step(*line);
+                    }
+                }
+                Line::Empty | Line::Label(_) => {}
             }
         }
         parts.close(open, lines.len());

@@ -162,6 +162,35 @@ fn what_has_no_mark_has_no_hooks() {
     assert!(!short(&naked).contains('?') && !short(&naked).contains("__fentry__"));
 }
 
+/// Guards: a naked function with a value in r11 lost it where compilers count and check.
+#[test]
+fn naked_functions_with_counters_have_no_hooks() {
+    let by_hand = "#APP\n# 3 \"n.c\" 1\n\tadd %r11, %rax; ret\n# 0 \"\" 2\n#NO_APP";
+    for (before, behind) in [
+        // gcc: -fstack-protector-all, --coverage, -fprofile-generate.
+        (
+            "\tmovq\t%fs:40, %rax\n\tmovq\t%rax, 8(%rsp)\n\txorl\t%eax, %eax",
+            "\tmovq\t8(%rsp), %rax\n\tsubq\t%fs:40, %rax\n\tjne\t.L4\n\tud2\n.L4:\n\tcall\t__stack_chk_fail@PLT",
+        ),
+        ("\tlock addq\t$1, __gcov0.f(%rip)", "\taddq\t$1, 8+__gcov0.f(%rip)\n\tud2"),
+        ("\tleaq\tf(%rip), %rsi\n\tcall\t__gcov_indirect_call_profiler_v4@PLT", "\tnop\n\tud2"),
+        // clang: -fprofile-generate, --coverage.
+        ("\taddq\t$1, .L__profc_f(%rip)", ""),
+        ("\tincq\t__llvm_gcov_ctr(%rip)", ""),
+    ] {
+        let has_hooks =
+            |code: &[&str]| short(&function("f", &code.join("\n"))).contains("teeperf_late_enter");
+        assert!(!has_hooks(&[before, by_hand, behind]), "{before}");
+        // A function that leaves by itself, has a frame, or has no assembly that leaves.
+        assert!(has_hooks(&[before, by_hand, behind, "\tret"]), "{before}");
+        assert!(has_hooks(&[before, by_hand, behind, "\tjmp\tg"]), "{before}");
+        assert!(has_hooks(&["\tpushq\t%rbx", before, by_hand, behind]), "{before}");
+        assert!(has_hooks(&[before, behind]), "{before}");
+    }
+    // One that never comes back, without counters.
+    assert!(short(&function("f", &format!("\tmovl\t$1, %edi\n{by_hand}\n\tud2"))).contains('?'));
+}
+
 #[test]
 fn hooks_are_put_in_once() {
     let once = hooked(&function("f", "\tret"), "", PLAIN).unwrap().text;
