@@ -14,7 +14,7 @@ use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word;
 
 /// Restartable sequences of one module's late hooks, and of its others.
-const OF_LATE: usize = 3;
+const OF_LATE: usize = 2;
 const OF_OTHERS: usize = hook::module::HOOK_SEQUENCES.len();
 pub(crate) const SEQUENCES: usize = OF_LATE + OF_OTHERS;
 pub(crate) type Sequences = [Sequence; SEQUENCES];
@@ -88,7 +88,6 @@ pub struct Block {
     code_start: AtomicUsize,
     code_end: AtomicUsize,
     exit_sequence: AtomicPtr<Sequence>,
-    return_sequence: AtomicPtr<Sequence>,
     sequences: AtomicPtr<[[i32; 3]; OF_LATE]>,
     hook_sequences: [AtomicPtr<Sequence>; OF_OTHERS],
     hook_table: AtomicPtr<[[i32; 3]; OF_OTHERS]>,
@@ -110,8 +109,6 @@ const _: () = assert!(hook::gate::WINDOW == 0);
 const _: () = assert!(core::mem::offset_of!(Block, late_word) == hook::module::LATE_WORD);
 const _: () = assert!(core::mem::offset_of!(Block, enter_sequence) == hook::module::ENTER_SEQUENCE);
 const _: () = assert!(core::mem::offset_of!(Block, exit_sequence) == hook::module::EXIT_SEQUENCE);
-const _: () =
-    assert!(core::mem::offset_of!(Block, return_sequence) == hook::module::RETURN_SEQUENCE);
 const _: () = assert!(core::mem::offset_of!(Block, sequences) == hook::module::SEQUENCES);
 const _: () =
     assert!(core::mem::offset_of!(Block, hook_sequences) == hook::module::HOOK_SEQUENCES[0]);
@@ -209,7 +206,7 @@ impl Block {
     /// Has the module's hooks reserve by these restartable sequences.
     pub(crate) fn keep_sequences(&self, kept: &'static Sequences) {
         let (of_late, of_others) = kept.split_at(OF_LATE);
-        let late = [&self.enter_sequence, &self.exit_sequence, &self.return_sequence];
+        let late = [&self.enter_sequence, &self.exit_sequence];
         // SAFETY: the stub has put its tables' addresses there, and stays loaded.
         let tables = unsafe {
             (self.sequences.load(Relaxed).as_ref(), self.hook_table.load(Relaxed).as_ref())

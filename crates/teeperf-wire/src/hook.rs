@@ -13,12 +13,11 @@
 //!
 //! A **late hook** stands in a function's own code, put there when the compiler's work was done. It
 //! compares [`gate::LATE`] with [`gate::LATE_OFF`]. Where they differ it has r11 hold the
-//! function's address, keeps the flags, and calls `teeperf_late_enter` or `teeperf_late_exit` of its
-//! module, or jumps to `teeperf_late_return`, which returns in the function's place. These keep all
-//! registers but r11 and the flags.
+//! function's address, and calls `teeperf_late_enter` or `teeperf_late_exit` of its module. These keep
+//! all registers but r11 and the flags.
 
 /// Version of the interface.
-pub const VERSION: u32 = 11;
+pub const VERSION: u32 = 12;
 
 /// The module block. The runtime writes it, [`module::MODE`] last.
 pub mod module {
@@ -69,16 +68,14 @@ pub mod module {
     pub const CODE_END: usize = 96;
     /// As [`ENTER_SEQUENCE`], of `teeperf_late_exit`.
     pub const EXIT_SEQUENCE: usize = 104;
-    /// As [`ENTER_SEQUENCE`], of `teeperf_late_return`.
-    pub const RETURN_SEQUENCE: usize = 112;
-    /// Address of a table: of these three in order, where the restartable sequence begins, its bytes,
+    /// Address of a table: of these two in order, where the restartable sequence begins, its bytes,
     /// and where it goes on when it was abandoned. i32 each, places in bytes from the table.
-    pub const SEQUENCES: usize = 120;
+    pub const SEQUENCES: usize = 112;
     /// As [`ENTER_SEQUENCE`], of `__cyg_profile_func_enter`, `__cyg_profile_func_exit`, and of the
     /// hooks that late ones take in place of these.
-    pub const HOOK_SEQUENCES: [usize; 4] = [128, 136, 144, 152];
+    pub const HOOK_SEQUENCES: [usize; 4] = [120, 128, 136, 144];
     /// As [`SEQUENCES`], of these four.
-    pub const HOOK_TABLE: usize = 160;
+    pub const HOOK_TABLE: usize = 152;
     /// Bytes: three lines of a cache, the first of which hooks need always.
     pub const SIZE: usize = 192;
 }

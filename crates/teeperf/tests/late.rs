@@ -546,6 +546,28 @@ fn a_debugger_shows_callers_where_a_program_is_recorded() {
     }
 }
 
+/// Guards: a step over the end of a function that stops in the stub.
+#[test]
+fn a_debugger_steps_from_line_to_line_where_a_program_is_recorded() {
+    let shop = Workshop::new();
+    let Some(first) = gdb() else { return };
+    for (compiler, level) in
+        Compiler::all().iter().flat_map(|&compiler| [(compiler, "-O0"), (compiler, "-O2")])
+    {
+        let program = build(&shop, compiler, "unwound.c", &["-g", level]);
+        for step in ["next", "step"] {
+            let mut words = first.clone();
+            words.extend(["-ex", "break leaf", "-ex", "run"]);
+            (0..5).for_each(|_| words.extend(["-ex", step]));
+            words.extend(["-ex", "backtrace 1", "-ex", "kill", program.to_str().unwrap()]);
+            let mut recording = shop.recording(&["--no-cpu-samples"], Path::new("gdb"), &words);
+            let told = succeed(&mut recording.command).stdout;
+            assert!(!told.contains("teeperf_late"), "{compiler:?} {level} {step}: {told}");
+            assert!(told.contains("unwound.c:"), "{compiler:?} {level} {step}: {told}");
+        }
+    }
+}
+
 /// Guards: inline assembly of another syntax, and the code around it.
 #[test]
 fn inline_assembly_of_intels_syntax() {

@@ -1,6 +1,6 @@
-//! The stub's half of late hooks ([`teeperf_wire::hook`]): they call it. The function's address is in r11, and its return
-//! address above that of the hook; `teeperf_late_return` is jumped to, and returns in the function's place. All
-//! registers but r11 and the flags come back as they were.
+//! The stub's half of late hooks ([`teeperf_wire::hook`]): they call it. The function's address is
+//! in r11, and its return address above that of the hook. All registers but r11 and the flags come
+//! back as they were.
 //!
 //! Where nothing is to be done but to write a word, to leave a function out that a filter has not,
 //! or to see that the stack is the thread's own, that is done here, as other hooks do it
@@ -100,7 +100,7 @@ global_asm!(
     jb      1b
 6:  mov     rax, qword ptr [rsp - 8]
     mov     rcx, qword ptr [rsp - 16]
-    \\hook
+    jmp     \\hook
     .cfi_endproc
     .size   \\name, . - \\name
     .endm
@@ -133,10 +133,8 @@ global_asm!(
     .endm
 
     .section teeperf_code, \"ax\", @progbits
-    teeperf_late teeperf_late_enter, 0, {enter}, \"jmp teeperf_late_out_enter\"
-    teeperf_late teeperf_late_exit, 1, {exit}, \"jmp teeperf_late_out_exit\"
-    // The stack is to look as where it is called.
-    teeperf_late teeperf_late_return, 1, {back}, \"call teeperf_late_out_exit; ret\"
+    teeperf_late teeperf_late_enter, 0, {enter}, teeperf_late_out_enter
+    teeperf_late teeperf_late_exit, 1, {exit}, teeperf_late_out_exit
     teeperf_late_out teeperf_late_out_enter, teeperf_late_hook_enter
     teeperf_late_out teeperf_late_out_exit, teeperf_late_hook_exit
 
@@ -147,7 +145,6 @@ global_asm!(
 teeperf_late_sequences:
     teeperf_late_sequence teeperf_late_enter
     teeperf_late_sequence teeperf_late_exit
-    teeperf_late_sequence teeperf_late_return
     .size   teeperf_late_sequences, . - teeperf_late_sequences
 
     .p2align 4
@@ -193,7 +190,6 @@ teeperf_late_event:
     word = const module::LATE_WORD,
     enter = const module::ENTER_SEQUENCE,
     exit = const module::EXIT_SEQUENCE,
-    back = const module::RETURN_SEQUENCE,
     tick = const clock::TICK,
     last = const thread::LAST,
     rseq = const thread::RSEQ,

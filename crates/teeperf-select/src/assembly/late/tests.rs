@@ -41,7 +41,7 @@ fn a_function_has_hooks_at_its_entry_and_at_each_return() {
         " .text\n .type f, @function\nf:\n.Lteeperf_f0:\n .cfi_startproc\n?.Lteeperf_e0\n.Lteeperf_g0:\n \
          jne .L2\n?.Lteeperf_x0_0\n ret\n.L2:\n?.Lteeperf_x0_0\n rep ret\n .cfi_def_cfa 7, 8\n\
          .Lteeperf_e0:\n leaq .Lteeperf_f0(%rip), %r11\n call teeperf_late_enter\n jmp .Lteeperf_g0\n\
-         .Lteeperf_x0_0:\n leaq .Lteeperf_f0(%rip), %r11\n jmp teeperf_late_return\n .cfi_endproc\n .size f, .-f\n"
+         .Lteeperf_x0_0:\n leaq .Lteeperf_f0(%rip), %r11\n call teeperf_late_exit\n ret\n .cfi_endproc\n .size f, .-f\n"
     );
 }
 

@@ -23,11 +23,8 @@ teeperf_gate:
 \t.hidden\tteeperf_late_enter
 \t.weak\tteeperf_late_exit
 \t.hidden\tteeperf_late_exit
-\t.weak\tteeperf_late_return
-\t.hidden\tteeperf_late_return
 teeperf_late_enter:
 teeperf_late_exit:
-teeperf_late_return:
 \tret
 ";
 
@@ -214,11 +211,12 @@ impl Tails<'_> {
 
     fn exit(&self, leaving: &str) -> String {
         let [keep, restore] = self.kept(leaving.contains("r11"));
-        let hook = match leaving == "ret" && keep.is_empty() {
-            true => "\tjmp\tteeperf_late_return\n".into(),
-            false => format!("\tcall\tteeperf_late_exit\n{restore}\t{leaving}\n"),
-        };
-        format!("{keep}\tleaq\t.Lteeperf_f{}(%rip), %r11\n{hook}", self.number)
+        let number = self.number;
+        // Debuggers step over what is called, and stop in code without lines that is jumped to.
+        format!(
+            "{keep}\tleaq\t.Lteeperf_f{number}(%rip), %r11\n\tcall\tteeperf_late_exit\n\
+             {restore}\t{leaving}\n"
+        )
     }
 
     fn unsure_exit(&self, leaving: &str, operand: &str, count: usize) -> String {
