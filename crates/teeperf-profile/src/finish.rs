@@ -238,13 +238,10 @@ impl Gathered {
         }
         self.warn_of_no_room(&threads, &out);
         let total = |thread: &Thread| thread.tree.total_ns();
-        let hooks = |thread: &Thread| -> f64 {
-            thread.tree.nodes.iter().map(|node| node.spent.hooks_ns).sum()
-        };
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
         let mut info = self.info(ns_per_unit, &counts);
         if is_sampled {
-            let cpu_ns: f64 = out.iter().map(|thread| total(thread) + hooks(thread)).sum();
+            let cpu_ns: f64 = out.iter().map(|thread| total(thread) + thread.hooks_ns()).sum();
             let each_ns = (cpu_ns - clocked_ns) / timer_samples as f64;
             info.period_ns = if timer_samples > 0 && each_ns > 0.0 { each_ns } else { PERIOD_NS };
             info.timer_samples = Some(timer_samples);

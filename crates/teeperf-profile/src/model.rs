@@ -273,6 +273,11 @@ impl Thread {
         self.tree.nodes.iter().map(|node| node.spent.waiting_ns).sum()
     }
 
+    /// CPU time of hooks, nanoseconds, where samples tell it.
+    pub fn hooks_ns(&self) -> f64 {
+        self.tree.nodes.iter().map(|node| node.spent.hooks_ns).sum()
+    }
+
     /// Its CPU time, nanoseconds, if looks at it lie nine tenths of its wall time apart or more.
     pub fn whole_cpu_ns(&self) -> Option<u64> {
         const MOST_SEEN: f64 = 0.9;

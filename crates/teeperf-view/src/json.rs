@@ -276,6 +276,8 @@ struct Lane<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     waiting: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    hooks: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     tree: Option<Vec<Path<'a>>>,
 }
 
@@ -468,6 +470,7 @@ fn lane<'a>(thread: &'a Thread, profile: &'a Profile, options: &Options) -> Lane
         cpu: thread.cpu_ns,
         waited: thread.waited_ns,
         waiting: profile.info.timer_samples.map(|_| number(thread.waiting_ns())),
+        hooks: profile.info.timer_samples.map(|_| number(thread.hooks_ns())),
         tree: options
             .call_tree
             .then(|| thread.tree.nodes.iter().enumerate().skip(1).map(path).collect()),

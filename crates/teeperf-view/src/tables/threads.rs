@@ -20,6 +20,7 @@ pub fn threads(profile: &Profile, limit: usize) -> Table {
     let tells_waiting = profile.info.timer_samples.is_some();
     if tells_waiting {
         columns.push(Column::new("WAITED", "waiting", Kind::Time));
+        columns.push(Column::new("HOOKS", "hooks", Kind::Time));
     }
     let rows = profile.threads.iter().take(limit).map(|thread| {
         let mut cells = vec![
@@ -33,7 +34,9 @@ pub fn threads(profile: &Profile, limit: usize) -> Table {
             thread.cpu_ns.map_or(Cell::Empty, |ns| Cell::Time(ns as f64)),
             Cell::Time(thread.waited_ns as f64),
         ];
-        cells.extend(tells_waiting.then(|| Cell::Time(thread.waiting_ns())));
+        if tells_waiting {
+            cells.extend([thread.waiting_ns(), thread.hooks_ns()].map(Cell::Time));
+        }
         Row { cells, ..Row::default() }
     });
     Table { rows: rows.collect(), columns, unit: profile.info.unit, ..Table::default() }

@@ -23,6 +23,7 @@ pub(super) fn write(
     let threads = &profile.threads;
     let shown = &threads[..threads.len().min(options.limit)];
     let tells_waiting = profile.info.timer_samples.is_some();
+    let tells_hooks = shown.iter().any(|thread| thread.hooks_ns() > 0.0);
     let for_room = threads.iter().map(|thread| thread.waited_ns).fold(0, u64::saturating_add);
     let waited = match for_room {
         0 => String::new(),
@@ -38,11 +39,18 @@ pub(super) fn write(
     let what = if profile.info.is_sampled() { "SAMPLES" } else { "EVENTS" };
     let events = events.unwrap_or(0).max(what.len());
     let head = format!(
-        "{:>8}  {:>8}  {:>8}  {:>8}  {what:>events$}  {:>7}  {:>7}  THREAD",
-        "RECORDED", "WALL ", "CPU ", "WAITED ", "PROCESS", "ID"
+        "{:>8}  {:>8}  {:>8}  {:>8}  {}{what:>events$}  {:>7}  {:>7}  THREAD",
+        "RECORDED",
+        "WALL ",
+        "CPU ",
+        "WAITED ",
+        if tells_hooks { "  HOOKS   " } else { "" },
+        "PROCESS",
+        "ID"
     );
     writeln!(out, "{}", style.paint(Paint::Faint, head))?;
-    let room = style.columns().saturating_sub(8 * 4 + events + 7 * 2 + 2 * 7).max(8);
+    let times = if tells_hooks { 5 } else { 4 };
+    let room = style.columns().saturating_sub((8 + 2) * times + events + 7 * 2 + 2 * 3).max(8);
     let apart = apart(threads);
     for (at, thread) in shown.iter().enumerate() {
         let name = match thread.merged {
@@ -54,10 +62,11 @@ pub(super) fn write(
         let cpu = thread.whole_cpu_ns().map_or("–  ".into(), |ns| units::time(unit, ns as f64));
         writeln!(
             out,
-            "{}  {}  {cpu:>8}  {}  {:>events$}  {:>7}  {:>7}  {}",
+            "{}  {}  {cpu:>8}  {}  {}{:>events$}  {:>7}  {:>7}  {}",
             units::time(profile.info.unit, thread.tree.framed_ns()),
             units::time(unit, thread.wall_ns as f64),
             units::time(unit, waited_ns),
+            if tells_hooks { units::time(unit, thread.hooks_ns()) + "  " } else { String::new() },
             units::count(thread.events),
             thread.pid,
             thread.tid,

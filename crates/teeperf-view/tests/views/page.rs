@@ -8,7 +8,7 @@ use teeperf_profile::model::{FunctionId, NoRoom, Point, PointKind, Profile, Spen
 use teeperf_view::diff as compare;
 use teeperf_view::page::{self, Options};
 
-use crate::support::{exact, kitchen};
+use crate::support::{exact, interrupted_kitchen, kitchen};
 
 fn page(profile: &Profile) -> String {
     let mut out = Vec::new();
@@ -75,21 +75,9 @@ fn all_call_paths_are_in_it() {
     assert_eq!(read[3], 42);
 }
 
-/// `kitchen` with samples: its first thread waits outside of all functions, and in `read`; hooks
-/// take time in `parse`. Its second one does not wait.
-fn sampled_kitchen() -> Profile {
-    let mut profile = kitchen();
-    profile.info.timer_samples = Some(7);
-    let nodes = &mut profile.threads[0].tree.nodes;
-    for (at, waiting_ns, hooks_ns) in [(0, 5.0, 1.0), (2, 0.0, 300.4), (4, 2e9, 0.0)] {
-        nodes[at].spent = Spent { waiting_ns, hooks_ns, ..Spent::default() };
-    }
-    profile
-}
-
 #[test]
 fn waiting_and_hooks_are_in_it_where_samples_tell_them() {
-    let data = data(&page(&sampled_kitchen()));
+    let data = data(&page(&interrupted_kitchen()));
     assert_eq!(data["info"]["samples"], 7);
     let first = &data["threads"][0];
     assert_eq!(first["waiting"]["all"], 2_000_000_005u64);
@@ -103,7 +91,7 @@ fn waiting_and_hooks_are_in_it_where_samples_tell_them() {
 
 #[test]
 fn a_thread_that_waits_outside_of_functions_has_no_column() {
-    let mut profile = sampled_kitchen();
+    let mut profile = interrupted_kitchen();
     profile.threads[0].tree.nodes[4].spent = Spent::default();
     let waiting = &data(&page(&profile))["threads"][0]["waiting"];
     assert_eq!(*waiting, serde_json::json!({ "all": 5 }));
@@ -123,7 +111,7 @@ fn nothing_of_waiting_and_hooks_is_in_pages_of_other_times() {
     assert!(lacks_them(&of_clock) && of_clock["info"].get("samples").is_none());
     let mut comparison = Comparison::default();
     for side in [Side::Before, Side::After] {
-        comparison.add(side, "kitchen.teeperf", sampled_kitchen());
+        comparison.add(side, "kitchen.teeperf", interrupted_kitchen());
     }
     let mut out = Vec::new();
     let diff = comparison.finish(&diff::Options::default());
@@ -208,7 +196,7 @@ fn too_many_paths_are_cut_with_a_word_about_it() {
 fn what_was_waited_on_paths_that_are_cut_stays() {
     let mut out = Vec::new();
     let options = Options { most_paths: 2, ..Options::default() };
-    page::write(&sampled_kitchen(), &options, &mut out).unwrap();
+    page::write(&interrupted_kitchen(), &options, &mut out).unwrap();
     let data = data(std::str::from_utf8(&out).unwrap());
     let first = &data["threads"][0];
     // `read` below both calls of `parse` waits, and is cut with the inner one.

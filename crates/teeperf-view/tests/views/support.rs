@@ -1,8 +1,8 @@
 //! Profiles with round figures, made by hand.
 
 use teeperf_profile::model::{
-    CallGraph, Extremes, Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
-    Unit,
+    CallGraph, Extremes, Function, FunctionId, Health, Info, Node, Profile, Spent, Thread, Time,
+    Tree, Unit,
 };
 
 /// A time without error.
@@ -153,4 +153,16 @@ pub(crate) fn parser() -> Profile {
         health: Health { events: 4_086, ..Health::default() },
         ..Profile::default()
     }
+}
+
+/// `kitchen` with samples: its first thread waits outside of all functions, and in `read`; hooks
+/// take time in `parse`. Its second one does not wait.
+pub(crate) fn interrupted_kitchen() -> Profile {
+    let mut profile = kitchen();
+    profile.info.timer_samples = Some(7);
+    let nodes = &mut profile.threads[0].tree.nodes;
+    for (at, waiting_ns, hooks_ns) in [(0, 5.0, 1.0), (2, 0.0, 300.4), (4, 2e9, 0.0)] {
+        nodes[at].spent = Spent { waiting_ns, hooks_ns, ..Spent::default() };
+    }
+    profile
 }

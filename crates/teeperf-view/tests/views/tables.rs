@@ -1,6 +1,6 @@
 //! Tables beside the usual ones, on a terminal and as CSV.
 
-use crate::support::kitchen;
+use crate::support::{interrupted_kitchen, kitchen};
 use teeperf_profile::aggregate::Sort;
 use teeperf_profile::around::around;
 use teeperf_profile::groups::{By, groups};
@@ -288,6 +288,9 @@ fn functions_with_any_names_are_csv() {
     assert!(row[4..6].iter().all(|number| number.parse::<f64>().is_ok()), "{row:?}");
     let (header, rows) = read(&tables::threads(&profile, 20));
     assert_eq!((header.len(), rows.len()), (9, 2));
+    let (header, rows) = read(&tables::threads(&interrupted_kitchen(), 20));
+    assert_eq!(header[9..], ["waiting_ns", "hooks_ns"]);
+    assert_eq!(rows[0][9..], ["2000000005", "301.4"]);
     let text = drawn(&tables::lines(&profile, Sort::SelfTime, 20), 80);
     assert!(text.contains("DEFINED AT") && !text.contains('\r'), "{text}");
 }

@@ -1,7 +1,9 @@
 //! The text report against reports written by hand, and what it says of recordings that
 //! are not whole.
 
-use crate::support::{exact, function, kitchen, node, parser, summed_kitchen, thread};
+use crate::support::{
+    exact, function, interrupted_kitchen, kitchen, node, parser, summed_kitchen, thread,
+};
 use teeperf_profile::crossings::{Crossing, Evidence, Kind};
 use teeperf_profile::model::{
     CallGraph, FunctionId, Health, Mended, NoRoom, Node, Point, PointKind, Profile, Stacks, Time,
@@ -643,6 +645,25 @@ fn waiting_in_times_of_a_clock_is_said() {
         "{told}"
     );
     assert_eq!((note(900, None), note(100, Some(700))), (None, None));
+}
+
+#[test]
+fn threads_have_what_hooks_took_where_samples_tell_it() {
+    let table = |profile: &Profile| {
+        let text = report(profile, &Options::default(), 100);
+        let (_, table) = text.split_once("Threads: 2 of 2").unwrap();
+        table.lines().skip(1).take(4).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let rows = [
+        "",
+        "RECORDED     WALL       CPU    WAITED     HOOKS   EVENTS  PROCESS       ID  THREAD",
+        "1.000 s   1.000 s   900.0 ms  2.000 s   301.4 ns  36,014       10       11  kitchen",
+        "250.0 ms  250.0 ms       –        0 ns      0 ns  10,002       10       12  reader",
+    ];
+    assert_eq!(table(&interrupted_kitchen()), rows);
+    let mut profile = interrupted_kitchen();
+    profile.threads[0].tree.nodes.iter_mut().for_each(|node| node.spent.hooks_ns = 0.0);
+    assert!(!table(&profile)[1].contains("HOOKS"));
 }
 
 #[test]
