@@ -14,6 +14,7 @@
 //! outlive it.
 
 mod ending;
+mod restarts;
 mod sources;
 
 use crate::arch;
@@ -148,8 +149,12 @@ struct Interruption {
 /// On the stack of whatever was interrupted, which may be a small one: nothing is called here that
 /// takes more than some hundred bytes.
 extern "C" fn interrupted(_signal: i32, information: &Information, context: usize) {
-    let is_of_event = information.is_of_event();
-    let is_ours = is_of_event || information.is_of_timer();
+    let (is_of_event, is_of_timer) = (information.is_of_event(), information.is_of_timer());
+    if is_of_timer {
+        // SAFETY: the kernel calls this so.
+        unsafe { restarts::heed(context, interrupted as timer::Handler as usize) };
+    }
+    let is_ours = is_of_event || is_of_timer;
     if !is_ours || process::life() != Life::On || clock::is_stopped() {
         return;
     }

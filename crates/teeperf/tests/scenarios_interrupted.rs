@@ -370,6 +370,19 @@ fn the_program_does_not_notice() {
     }
 }
 
+/// Guards: a call of the kernel that another signal is to end, and that goes on since a sample's
+/// signal came at the same time; one that ends and should go on.
+#[test]
+fn other_signals_end_calls_as_ever() {
+    let shop = Workshop::new();
+    let program = shop.build("cut_short.c", Compiler::Gcc, &["-O1", "-pthread"]);
+    for (handler, ended) in [("alarm", 4000), ("info", 4000), ("realtime", 4000), ("restart", 0)] {
+        let recorded = shop.record(&[], &program, &[handler, "4000"], 0);
+        assert_eq!(recorded.outcome.stdout, format!("{ended}\n"), "{handler}");
+        assert!(figure(&recorded.report, "work", "total") > 1e9, "{handler}");
+    }
+}
+
 /// Guards: what interrupts a thread stays when that is gone.
 #[test]
 fn thousands_of_short_threads() {

@@ -1,10 +1,12 @@
 //! x86-64 with Linux's system calls and the ELF thread-local storage.
 
+mod calls;
 mod inside;
 mod late;
 #[cfg(feature = "object")]
 mod memory;
 
+pub(crate) use calls::{OtherHandler, end_with_eintr, is_made_again, other_handler};
 pub(crate) use inside::is_of_hook;
 pub(crate) use late::{has_late_hook, nowhere, whole_function};
 
@@ -252,8 +254,11 @@ mod context {
     pub(super) const RSI: usize = 14;
     pub(super) const RBX: usize = 16;
     pub(super) const RDX: usize = 17;
+    pub(super) const RAX: usize = 18;
+    pub(super) const RCX: usize = 19;
     pub(super) const RSP: usize = 20;
     pub(super) const RIP: usize = 21;
+    pub(super) const FLOATING: usize = 28;
 }
 
 /// The context of the code that was interrupted. Where several signals come at once, each but the

@@ -4,6 +4,7 @@
 use crate::arch::{self, number, syscall};
 use crate::sandbox;
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
+mod action;
 mod attempt;
 mod file;
 mod inode;
@@ -12,6 +13,7 @@ pub(crate) mod perf;
 mod rights;
 mod socket;
 pub(crate) mod timer;
+pub(crate) use action::Action;
 pub(crate) use attempt::child_survives;
 pub(crate) use file::{File, open};
 pub(crate) use inode::Inode;

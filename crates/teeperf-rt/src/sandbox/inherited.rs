@@ -47,9 +47,9 @@ fn are_harmless(own: Status) -> bool {
 }
 
 /// Numbers of the runtime's calls. With arguments that make no sense they do nothing.
-fn numbers() -> [usize; super::CALLS + 5] {
-    let mut numbers = [number::PRCTL; super::CALLS + 5];
-    let others = [number::GETPPID, number::GETUID, number::NEWFSTATAT, number::PROCESS_VM_READV];
+fn numbers() -> [usize; super::CALLS + 4] {
+    let mut numbers = [number::PRCTL; super::CALLS + 4];
+    let others = [number::GETPPID, number::GETUID, number::NEWFSTATAT];
     // A child cannot try calls that end it, or have it go on elsewhere.
     const UNTRIED: [usize; 3] = [number::RT_SIGRETURN, number::EXIT, number::CLONE];
     let tried = |number: &usize| !UNTRIED.contains(number);

@@ -1,11 +1,11 @@
 //! Signals kept from the calling thread for a short stretch.
 
+use super::Action;
 use crate::arch::{number, syscall};
 
 const SIG_BLOCK: usize = 0;
 const SIG_UNBLOCK: usize = 1;
 const SIG_SETMASK: usize = 2;
-const SIG_DFL: usize = 0;
 const SIGHUP: u32 = 1;
 const SIGINT: u32 = 2;
 const SIGQUIT: u32 = 3;
@@ -17,11 +17,12 @@ const SIGSEGV: u32 = 11;
 const SIGTERM: u32 = 15;
 const SIGSYS: u32 = 31;
 /// What a thread's own instructions bring about cannot wait: the kernel ends a process in place of that.
-const SYNCHRONOUS: u64 = set_of(&[SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS]);
+pub(crate) const SYNCHRONOUS: u64 = set_of(&[SIGILL, SIGTRAP, SIGBUS, SIGFPE, SIGSEGV, SIGSYS]);
 /// All others.
 const ASYNCHRONOUS: u64 = !SYNCHRONOUS;
 /// What users end a program with.
-const ENDING: [u32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+pub(crate) const ENDING: u64 = set_of(&ENDS);
+const ENDS: [u32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// While it lives, no handler of an asynchronous signal interrupts this thread, and none jumps out of what
 /// it does. Signals that come meanwhile come when it goes. Where the kernel refuses, they come at once.
@@ -38,7 +39,7 @@ impl Mask {
 
     /// For what may take seconds: where a signal ends the program, it may do so now.
     pub(crate) fn patient() -> Self {
-        let ends_at_once = ENDING.iter().filter(|&&signal| has_no_handler(signal));
+        let ends_at_once = ENDS.iter().filter(|&&signal| has_no_handler(signal));
         Self::of(ends_at_once.fold(ASYNCHRONOUS, |set, &signal| set & !set_of(&[signal])))
     }
 
@@ -107,16 +108,5 @@ fn change(how: usize, set: u64, before: Option<&mut u64>) -> bool {
 }
 
 fn has_no_handler(signal: u32) -> bool {
-    handler_of(signal) == Some(SIG_DFL)
-}
-
-/// The handler that the process has for a signal; nothing where that cannot be told.
-pub(super) fn handler_of(signal: u32) -> Option<usize> {
-    // The kernel's `struct sigaction`: handler, flags, restorer, set.
-    let mut action = [usize::MAX; 4];
-    let place = &raw mut action as usize;
-    let arguments = [signal as usize, 0, place, size_of::<u64>(), 0, 0];
-    // SAFETY: the kernel writes four words there.
-    let result = unsafe { syscall(number::RT_SIGACTION, arguments) };
-    (result == 0).then_some(action[0])
+    Action::of(signal).is_some_and(Action::is_default)
 }

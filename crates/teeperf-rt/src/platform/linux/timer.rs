@@ -1,6 +1,6 @@
 //! Timers of a thread's CPU time (timer_create(2)), and the handler of their signal.
 
-use super::mask;
+use super::Action;
 use crate::arch::{self, number, syscall};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
@@ -94,7 +94,7 @@ pub(crate) type Handler = extern "C" fn(i32, &Information, usize);
 
 /// The handler that the process has; nothing where that cannot be told.
 pub(crate) fn handler() -> Option<usize> {
-    mask::handler_of(signal() as u32)
+    Action::of(signal() as u32).map(|action| action.handler)
 }
 
 /// Has `handler` called where a timer expires; says whether it will be.
