@@ -24,10 +24,11 @@ pub(super) unsafe fn heed(context: usize, handler: usize) {
 /// Whether the kernel ends calls for this handler, which is not `handler`: a frame without
 /// information has what was on the stack before, perhaps that of another frame.
 fn ends_calls(other: OtherHandler, handler: usize) -> bool {
-    let told = u32::try_from(other.signal).ok().and_then(Action::of);
-    let is_told = |action: &Action| action.has_information() && action.handler != handler;
-    told.filter(|action| action.has_handler() && is_told(action))
-        .map_or_else(may_end_calls, Action::ends_calls)
+    let is_told = |action: &Action| {
+        action.has_handler() && action.has_information() && action.handler != handler
+    };
+    let told = Action::of(other.signal).filter(is_told);
+    told.map_or_else(may_end_calls, Action::ends_calls)
 }
 
 /// Whether some handler ends calls, of those that the kernel tells nothing but the signal, so that

@@ -68,7 +68,7 @@ pub(crate) unsafe fn end_with_eintr(context: usize) {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct OtherHandler {
     /// The signal, if the handler has SA_SIGINFO. Else any number.
-    pub(crate) signal: i32,
+    pub(crate) signal: u32,
 }
 
 /// The other handler, whose frame lies below the one of `handler`. The kernel wrote both before it
@@ -92,9 +92,11 @@ pub(crate) unsafe fn other_handler(context: usize, handler: usize) -> Option<Oth
     let other_context = other + size_of::<usize>();
     let mut registers = [0; RIP - RDX + 1];
     platform::read_own(other_context + RDX * size_of::<usize>(), &mut registers)?;
-    let is_there =
-        registers[0] == context && registers[RSP - RDX] == frame && registers[RIP - RDX] == handler;
+    let found = [registers[0], registers[RSP - RDX], registers[RIP - RDX]];
+    if found != [context, frame, handler] {
+        return None;
+    }
     let mut information = [0];
     platform::read_own(other_context + CONTEXT, &mut information)?;
-    is_there.then_some(OtherHandler { signal: information[0] as u32 as i32 })
+    Some(OtherHandler { signal: information[0] as u32 })
 }
