@@ -152,7 +152,9 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     let (is_of_event, is_of_timer) = (information.is_of_event(), information.is_of_timer());
     if is_of_timer {
         // SAFETY: the kernel calls this so.
-        unsafe { restarts::heed(context, interrupted as timer::Handler as usize) };
+        unsafe {
+            restarts::heed(thread::current(), context, interrupted as timer::Handler as usize)
+        };
     }
     let is_ours = is_of_event || is_of_timer;
     if !is_ours || process::life() != Life::On || clock::is_stopped() {

@@ -123,6 +123,8 @@ pub(crate) struct Thread {
     pub(crate) off_cpu_ns: AtomicU64,
     /// Waits of which it has told with that.
     pub(crate) waits_told: AtomicU64,
+    /// How often it had waited when its timer interrupted it last.
+    pub(crate) waits_at_timer: AtomicU64,
     /// Page faults that it had met when its timer interrupted it last.
     pub(crate) faults: AtomicU64,
     /// How often it had left its processor when that was looked at last, and its CPU time then.
@@ -281,6 +283,7 @@ impl Thread {
         self.paused_ns.store(0, Relaxed);
         self.off_cpu_ns.store(0, Relaxed);
         self.waits_told.store(0, Relaxed);
+        self.waits_at_timer.store(0, Relaxed);
         self.faults.store(0, Relaxed);
         self.switches.store(0, Relaxed);
         self.counted_at.store(0, Relaxed);

@@ -6,7 +6,7 @@ mod late;
 #[cfg(feature = "object")]
 mod memory;
 
-pub(crate) use calls::{OtherHandler, end_with_eintr, is_made_again, other_handler};
+pub(crate) use calls::{OtherHandler, end_with_eintr, is_made_again, take_other_handler};
 pub(crate) use inside::is_of_hook;
 pub(crate) use late::{has_late_hook, nowhere, whole_function};
 
@@ -250,6 +250,7 @@ mod context {
     pub(super) const LINK: usize = 1;
     pub(super) const STACK_START: usize = 2;
     pub(super) const STACK_SIZE: usize = 4;
+    pub(super) const R11: usize = 8;
     pub(super) const RDI: usize = 13;
     pub(super) const RSI: usize = 14;
     pub(super) const RBX: usize = 16;
@@ -258,6 +259,7 @@ mod context {
     pub(super) const RCX: usize = 19;
     pub(super) const RSP: usize = 20;
     pub(super) const RIP: usize = 21;
+    pub(super) const FLAGS: usize = 22;
     pub(super) const FLOATING: usize = 28;
 }
 

@@ -2,7 +2,8 @@
  * ended with EINTR. Another thread sends the signal when the first one sleeps. Where the handler has
  * SA_RESTART, it sends the byte, too.
  *
- * usage: cut_short HANDLER ROUNDS, with alarm, info, realtime or restart as HANDLER */
+ * usage: cut_short HANDLER ROUNDS, with alarm, end, once, info, realtime or restart as HANDLER; or
+ * with none: no signal comes, and the thread writes bytes right behind a slow instruction */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -35,6 +36,7 @@ static void work(void)
 }
 
 static void handle(int number) { sink += number; }
+static void handle_other(int number) { sink ^= number; }
 static void handle_told(int number, siginfo_t *told, void *context) { sink += number; }
 
 static void *interrupt(void *argument)
@@ -70,9 +72,25 @@ static void *interrupt(void *argument)
 	return argument;
 }
 
+/* Writes that end with EINTR, which none does: of such a call the processor's registers say the same
+ * as of one that is made again. */
+static int write_all(int rounds)
+{
+	int file = open("/dev/null", O_WRONLY), ended = 0;
+	for (int i = 0; i < rounds; i++) {
+		long result;
+		__asm__ volatile("pause\n\tsyscall"
+				 : "=a"(result)
+				 : "a"((long)SYS_write), "D"((long)file), "S"(""), "d"(1L)
+				 : "rcx", "r11", "memory");
+		ended += result == -EINTR;
+	}
+	return ended;
+}
+
 int main(int argc, char **argv)
 {
-	struct sigaction action = {.sa_handler = handle}, other = {.sa_handler = handle};
+	struct sigaction action = {.sa_handler = handle}, other = {.sa_handler = handle_other};
 	const char *kind = argc > 2 ? argv[1] : "";
 	int rounds = argc > 2 ? atoi(argv[2]) : 0, ended = 0;
 	sigset_t all, before;
@@ -84,14 +102,23 @@ int main(int argc, char **argv)
 	} else if (!strcmp(kind, "realtime")) {
 		signal_number = SIGRTMIN;
 		is_of_thread = 1;
+	} else if (!strcmp(kind, "end")) {
+		signal_number = SIGTERM;
+	} else if (!strcmp(kind, "once")) {
+		action.sa_flags = SA_RESETHAND;
 	} else if (!strcmp(kind, "restart")) {
 		action.sa_flags = SA_RESTART;
 		is_restarted = 1;
 	}
 	sigaction(signal_number, &action, 0);
 	/* Which no one sends. */
-	other.sa_flags = is_restarted ? 0 : SA_RESTART;
-	sigaction(SIGINT, &other, 0);
+	other.sa_flags = is_restarted || !strcmp(kind, "none") ? 0 : SA_RESTART;
+	if (strcmp(kind, "once"))
+		sigaction(SIGCHLD, &other, 0);
+	if (!strcmp(kind, "none")) {
+		printf("%d\n", write_all(rounds * 1000));
+		return 0;
+	}
 	if (pipe(ends))
 		return 1;
 	reader = pthread_self();
@@ -101,6 +128,7 @@ int main(int argc, char **argv)
 	pthread_sigmask(SIG_SETMASK, &before, 0);
 	for (int i = 1; i <= rounds; i++) {
 		work();
+		sigaction(signal_number, &action, 0);
 		round_of_read = i;
 		ssize_t length = read(ends[0], &byte, 1);
 		ended += length < 0 && errno == EINTR;

@@ -3,8 +3,8 @@
 //! come at once, the kernel writes the frame of each handler on top of the one before, and asks the
 //! first handler alone.
 
-use super::context::{FLOATING, RAX, RCX, RDX, RIP, RSI, RSP};
-use super::number;
+use super::context::{FLAGS, FLOATING, R11, RAX, RCX, RDX, RIP, RSI, RSP};
+use super::{number, return_from_signal};
 use crate::platform;
 
 const EINTR: isize = -4;
@@ -12,12 +12,12 @@ const EINTR: isize = -4;
 const CALL: usize = 2;
 /// Numbers of calls that a signal whose handler has no SA_RESTART ends with EINTR, and that the
 /// kernel makes again behind others (signal(7)), but for futex(2): read, write, open, ioctl, readv,
-/// writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, wait4, fcntl, flock,
-/// mq_timedsend, mq_timedreceive, waitid, openat, splice, tee, vmsplice, accept4, recvmmsg, sendmmsg,
-/// getrandom, openat2.
-const ENDED_BY_SIGNALS: [usize; 28] = [
-    0, 1, 2, 16, 19, 20, 40, 42, 43, 44, 45, 46, 47, 61, 72, 73, 242, 243, 247, 257, 275, 276, 278,
-    288, 299, 307, 318, 437,
+/// writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, wait4, fcntl, flock, creat,
+/// syslog, mq_timedsend, mq_timedreceive, waitid, openat, splice, tee, vmsplice, accept4, preadv,
+/// pwritev, recvmmsg, sendmmsg, getrandom, preadv2, pwritev2, openat2, futex_waitv, futex_wait.
+const ENDED_BY_SIGNALS: [usize; 36] = [
+    0, 1, 2, 16, 19, 20, 40, 42, 43, 44, 45, 46, 47, 61, 72, 73, 85, 103, 242, 243, 247, 257, 275,
+    276, 278, 288, 295, 296, 299, 307, 318, 327, 328, 437, 449, 455,
 ];
 /// Operations of futex(2) that the kernel makes again, without the bits of their kind: FUTEX_WAIT,
 /// FUTEX_WAIT_BITSET.
@@ -41,9 +41,10 @@ const RED_ZONE: usize = 128;
 pub(crate) unsafe fn is_made_again(context: usize) -> bool {
     // SAFETY: the caller's promise; the offsets lie within the structure.
     let at = |word: usize| unsafe { (context as *const usize).add(word).read() };
-    // The kernel has been called from there before: it finds the address behind it in rcx (Intel SDM
-    // 2B, SYSCALL).
+    // The kernel has been called from there: rcx has the address behind the call, and r11 the flags
+    // (Intel SDM 2B, SYSCALL).
     at(RCX) == at(RIP).wrapping_add(CALL)
+        && at(R11) == at(FLAGS)
         && match at(RAX) {
             number::FUTEX => WAITS.contains(&(at(RSI) & !FUTEX_BITS)),
             number => ENDED_BY_SIGNALS.contains(&number),
@@ -71,13 +72,13 @@ pub(crate) struct OtherHandler {
     pub(crate) signal: u32,
 }
 
-/// The other handler, whose frame lies below the one of `handler`. The kernel wrote both before it
-/// ran any instruction of either.
+/// The other handler, whose frame lies below the one of `handler`. The kernel wrote both before
+/// either ran any instruction. The frame is not found again.
 ///
 /// # Safety
 /// `context` is the address of the `ucontext_t` with which the kernel called `handler`, which has
 /// used less of the stack than the floating point's registers take.
-pub(crate) unsafe fn other_handler(context: usize, handler: usize) -> Option<OtherHandler> {
+pub(crate) unsafe fn take_other_handler(context: usize, handler: usize) -> Option<OtherHandler> {
     let frame = context - size_of::<usize>();
     // SAFETY: the caller's promise; the offset lies within the structure.
     let floating = unsafe { (context as *const usize).add(FLOATING).read() };
@@ -89,14 +90,19 @@ pub(crate) unsafe fn other_handler(context: usize, handler: usize) -> Option<Oth
     };
     let size = if has_size { size } else { FXSAVE };
     let other = (frame.checked_sub(RED_ZONE + size)? & !63).checked_sub(from_frame)?;
-    let other_context = other + size_of::<usize>();
-    let mut registers = [0; RIP - RDX + 1];
-    platform::read_own(other_context + RDX * size_of::<usize>(), &mut registers)?;
-    let found = [registers[0], registers[RSP - RDX], registers[RIP - RDX]];
-    if found != [context, frame, handler] {
+    // The handler's return address, and its context.
+    let mut words = [0; 1 + RIP + 1];
+    platform::read_own(other, &mut words)?;
+    // The runtime's own handlers interrupt each other, too.
+    let is_own = words[0] == return_from_signal();
+    if is_own || [words[1 + RDX], words[1 + RSP], words[1 + RIP]] != [context, frame, handler] {
         return None;
     }
+    let other_context = other + size_of::<usize>();
     let mut information = [0];
     platform::read_own(other_context + CONTEXT, &mut information)?;
+    // A later signal may find the stack as it is left here.
+    // SAFETY: the other handler has returned, and what it had on the stack is in no use.
+    unsafe { (other_context as *mut usize).add(RIP).write(0) };
     Some(OtherHandler { signal: information[0] as u32 })
 }

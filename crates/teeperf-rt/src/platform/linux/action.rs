@@ -1,6 +1,6 @@
 //! What the process does about a signal.
 
-use crate::arch::{number, syscall};
+use crate::arch::{self, number, syscall};
 
 const SIG_DFL: usize = 0;
 const SIG_IGN: usize = 1;
@@ -12,6 +12,7 @@ const SA_RESTART: usize = 0x1000_0000;
 pub(crate) struct Action {
     pub(crate) handler: usize,
     flags: usize,
+    returns_to: usize,
 }
 
 impl Action {
@@ -23,7 +24,11 @@ impl Action {
         let arguments = [signal as usize, 0, place, size_of::<u64>(), 0, 0];
         // SAFETY: the kernel writes four words there.
         let result = unsafe { syscall(number::RT_SIGACTION, arguments) };
-        (result == 0).then_some(Self { handler: action[0], flags: action[1] })
+        (result == 0).then_some(Self {
+            handler: action[0],
+            flags: action[1],
+            returns_to: action[2],
+        })
     }
 
     pub(crate) fn is_default(self) -> bool {
@@ -37,6 +42,11 @@ impl Action {
     /// Whether the kernel tells the handler more than the signal.
     pub(crate) fn has_information(self) -> bool {
         self.flags & SA_SIGINFO != 0
+    }
+
+    /// Whether the handler is one of the runtime's.
+    pub(crate) fn is_of_runtime(self) -> bool {
+        self.returns_to == arch::return_from_signal()
     }
 
     /// Whether system calls end with EINTR where the handler runs.

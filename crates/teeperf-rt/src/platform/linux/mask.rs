@@ -21,8 +21,7 @@ pub(crate) const SYNCHRONOUS: u64 = set_of(&[SIGILL, SIGTRAP, SIGBUS, SIGFPE, SI
 /// All others.
 const ASYNCHRONOUS: u64 = !SYNCHRONOUS;
 /// What users end a program with.
-pub(crate) const ENDING: u64 = set_of(&ENDS);
-const ENDS: [u32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
+const ENDING: [u32; 4] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM];
 
 /// While it lives, no handler of an asynchronous signal interrupts this thread, and none jumps out of what
 /// it does. Signals that come meanwhile come when it goes. Where the kernel refuses, they come at once.
@@ -39,7 +38,7 @@ impl Mask {
 
     /// For what may take seconds: where a signal ends the program, it may do so now.
     pub(crate) fn patient() -> Self {
-        let ends_at_once = ENDS.iter().filter(|&&signal| has_no_handler(signal));
+        let ends_at_once = ENDING.iter().filter(|&&signal| has_no_handler(signal));
         Self::of(ends_at_once.fold(ASYNCHRONOUS, |set, &signal| set & !set_of(&[signal])))
     }
 
