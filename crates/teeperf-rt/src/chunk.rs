@@ -36,8 +36,9 @@ pub(crate) fn begin_thread(thread: &Thread) {
         let serial = thread.serial.load(Relaxed);
         thread.tid.store(platform::thread_id().unwrap_or(UNKNOWN_THREAD | serial), Relaxed);
         thread.find_rseq();
-        off_cpu::begin_thread(thread);
         sampler::begin_thread(thread);
+        // The thread has waited for its timers and events, which is none of its time.
+        off_cpu::begin_thread(thread);
     }
     if !find(thread, None, gap::NESTED) {
         run_out(thread);
