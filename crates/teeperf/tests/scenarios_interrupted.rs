@@ -377,15 +377,15 @@ fn other_signals_end_calls_as_ever() {
     let shop = Workshop::new();
     let program = shop.build("cut_short.c", Compiler::Gcc, &["-O1", "-pthread"]);
     for (handler, ended) in [
-        ("alarm", 3000),
-        ("end", 3000),
-        ("once", 3000),
-        ("info", 3000),
-        ("realtime", 3000),
+        ("alarm", 2000),
+        ("end", 2000),
+        ("once", 2000),
+        ("info", 2000),
+        ("realtime", 2000),
         ("restart", 0),
         ("none", 0),
     ] {
-        let recorded = shop.record(&[], &program, &[handler, "3000"], 0);
+        let recorded = shop.record(&[], &program, &[handler, "2000"], 0);
         assert_eq!(recorded.outcome.stdout, format!("{ended}\n"), "{handler}");
         let worked = figure(&recorded.report, "main", "total");
         assert!(worked > 0.2e9, "{handler}: {worked}");
