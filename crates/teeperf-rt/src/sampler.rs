@@ -23,7 +23,7 @@ use crate::event::{self, writing, writing::Told};
 use crate::module;
 use crate::off_cpu;
 use crate::pauses;
-use crate::platform::{self, Mask, timer, timer::Information};
+use crate::platform::{self, Mask, Usage, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
 use crate::thread::{self, State, Thread};
@@ -60,7 +60,7 @@ fn has_signal(first: usize) -> bool {
             return true;
         }
         signals::inherited(handler);
-        signals::is_none(handler) && timer::handle(interrupted)
+        platform::is_no_handler(handler) && timer::handle(interrupted)
     })
 }
 
@@ -141,6 +141,8 @@ struct Interruption {
     address: usize,
     /// The runtime looked through frames for an exception.
     is_unwinding: bool,
+    /// What the kernel tells of the thread, where a timer interrupted it.
+    usage: Option<Usage>,
     /// The thread's CPU time, and the part of it that this stands for.
     cpu_ns: u64,
     stands_for_ns: u32,
@@ -150,17 +152,21 @@ struct Interruption {
 /// takes more than some hundred bytes.
 extern "C" fn interrupted(_signal: i32, information: &Information, context: usize) {
     let (is_of_event, is_of_timer) = (information.is_of_event(), information.is_of_timer());
+    let thread = thread::current();
+    let mut usage = None;
     if is_of_timer {
-        // SAFETY: the kernel calls this so.
+        // SAFETY: the kernel calls this so, and it has taken little of the stack.
         unsafe {
-            restarts::heed(thread::current(), context, interrupted as timer::Handler as usize)
-        };
+            let handler = interrupted as timer::Handler as usize;
+            let other = arch::take_other_handler(context, handler);
+            usage = platform::thread_usage();
+            restarts::heed(thread, context, other, usage);
+        }
     }
     let is_ours = is_of_event || is_of_timer;
     if !is_ours || process::life() != Life::On || clock::is_stopped() {
         return;
     }
-    let thread = thread::current();
     if !is_written(thread) {
         return;
     }
@@ -200,7 +206,7 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         true => sources::stands_for_ns(events_ns, number(thread, cpu_ns.unwrap_or(u64::MAX))),
     };
     let writes = |cpu_ns| {
-        write(thread, Interruption { source, address, is_unwinding, cpu_ns, stands_for_ns })
+        write(thread, Interruption { source, address, is_unwinding, usage, cpu_ns, stands_for_ns })
     };
     if thread.is_busy() || !cpu_ns.is_some_and(writes) {
         let is_counted = source != Source::Timer;
@@ -209,7 +215,9 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
     let is_renewal_due = |cpu_ns| match source {
         Source::Event => sources::is_renewal_due(thread, cpu_ns),
         Source::Timer => false,
-        Source::LoneTimer => sources::has_lost_events(thread) && waits_seldom(thread, cpu_ns),
+        Source::LoneTimer => {
+            sources::has_lost_events(thread) && waits_seldom(thread, usage, cpu_ns)
+        }
     };
     if let Some(cpu_ns) = cpu_ns.filter(|_| !thread.is_busy())
         && is_renewal_due(cpu_ns)
@@ -272,7 +280,7 @@ fn write(thread: &Thread, here: Interruption) -> bool {
     let mut bits = if is_in_hook { sample::HOOK } else { 0 };
     bits |= match here.source {
         Source::Event => sample::USER,
-        Source::Timer => has_met_faults(thread, cpu_ns),
+        Source::Timer => has_met_faults(thread, here.usage, cpu_ns),
         Source::LoneTimer => sample::ALONE,
     };
     if here.source != Source::Event && arch::is_behind_call_of_kernel(address) {
@@ -302,8 +310,8 @@ fn write_outside_pauses(thread: &Thread, sample: &compose::Sample) -> bool {
 
 /// As a bit of a sample, whether a thread with events may have met page faults since its timer
 /// interrupted it last.
-fn has_met_faults(thread: &Thread, cpu_ns: u64) -> u32 {
-    let Some(usage) = platform::thread_usage() else { return sample::FAULTS };
+fn has_met_faults(thread: &Thread, usage: Option<Usage>, cpu_ns: u64) -> u32 {
+    let Some(usage) = usage else { return sample::FAULTS };
     heed_switches(thread, usage.switches, cpu_ns);
     let has_more = thread.faults.swap(usage.faults, Relaxed) != usage.faults;
     if has_more { sample::FAULTS } else { 0 }
@@ -317,8 +325,8 @@ fn heed_switches(thread: &Thread, switches: u64, cpu_ns: u64) {
 }
 
 /// Whether a thread that has lost its events no longer waits all the time.
-fn waits_seldom(thread: &Thread, cpu_ns: u64) -> bool {
-    let switches = platform::thread_usage().map(|usage| usage.switches);
+fn waits_seldom(thread: &Thread, usage: Option<Usage>, cpu_ns: u64) -> bool {
+    let switches = usage.map(|usage| usage.switches);
     let each_ns = switches.and_then(|switches| each_wait_ns(thread, switches, cpu_ns));
     each_ns.is_some_and(|each_ns| each_ns > 2 * EACH_WAIT_NS)
 }

@@ -4,16 +4,13 @@
 //! goes on by another (`platform::timer::SIGNALS`), or no thread is sampled any more.
 
 use crate::event;
-use crate::platform::{mask, timer};
+use crate::platform::{SIG_DFL, is_no_handler, mask, timer};
 use crate::process;
 use crate::sampler;
 use crate::writer;
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use teeperf_wire::word::code;
-
-const SIG_DFL: usize = 0;
-const SIG_IGN: usize = 1;
 
 /// `struct sigaction` of C libraries for x86-64 Linux.
 #[repr(C)]
@@ -26,11 +23,6 @@ pub struct Action {
 
 /// SIG_DFL or SIG_IGN, as the present signal would have without the runtime.
 static INSTEAD: AtomicUsize = AtomicUsize::new(SIG_DFL);
-
-/// Whether no handler is meant.
-pub(crate) fn is_none(handler: usize) -> bool {
-    matches!(handler, SIG_DFL | SIG_IGN)
-}
 
 /// Keeps what the process had inherited.
 pub(crate) fn inherited(handler: usize) {
@@ -66,7 +58,7 @@ fn handle(signal: usize, handler: usize) -> Option<usize> {
     if !is_ours(signal) {
         return None;
     }
-    if is_none(handler) {
+    if is_no_handler(handler) {
         return Some(INSTEAD.swap(handler, Release));
     }
     leave_to_program(

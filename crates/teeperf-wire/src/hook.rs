@@ -13,8 +13,8 @@
 //!
 //! A **late hook** stands in a function's own code, put there when the compiler's work was done. It
 //! compares [`gate::LATE`] with [`gate::LATE_OFF`]. Where they differ it has r11 hold the
-//! function's address, and calls `teeperf_late_enter` or `teeperf_late_exit` of its module. These keep
-//! all registers but r11 and the flags.
+//! function's address, keeps the flags, and calls `teeperf_late_enter` or `teeperf_late_exit` of
+//! its module. These keep all registers but r11 and the flags.
 
 /// Version of the interface.
 pub const VERSION: u32 = 12;

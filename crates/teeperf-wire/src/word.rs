@@ -103,7 +103,7 @@ pub mod code {
     pub const OFF_CPU: u32 = 30;
 }
 
-/// What a [`code::OFF_CPU`] tells of waits.
+/// Limits of waits in a [`code::OFF_CPU`].
 pub mod off_cpu {
     /// Least time off the processor that is a wait, nanoseconds. Less than that interrupts of the
     /// system's, and of its host's, take as well.

@@ -261,6 +261,9 @@ mod context {
     pub(super) const RIP: usize = 21;
     pub(super) const FLAGS: usize = 22;
     pub(super) const FLOATING: usize = 28;
+    /// Bytes of the kernel's `struct ucontext`, behind which the `siginfo_t` lies; in front of it,
+    /// the handler's return address (`struct rt_sigframe` of asm/sigframe.h).
+    pub(super) const BYTES: usize = 304;
 }
 
 /// The context of the code that was interrupted. Where several signals come at once, each but the
@@ -270,9 +273,6 @@ mod context {
 /// # Safety
 /// `context` is the address of the `ucontext_t` of a handler.
 pub(crate) unsafe fn interrupted_context(mut context: usize) -> usize {
-    /// Bytes of the kernel's `struct ucontext`, behind which the `siginfo_t` lies; in front of it,
-    /// the handler's return address (`struct rt_sigframe` of asm/sigframe.h).
-    const CONTEXT: usize = 304;
     const SIGNALS: usize = 64;
     for _ in 0..SIGNALS {
         // SAFETY: the caller's promise, or the frame of a handler that has not run: only there do
@@ -280,7 +280,7 @@ pub(crate) unsafe fn interrupted_context(mut context: usize) -> usize {
         let register = |at: usize| unsafe { (context as *const usize).add(at).read() };
         let of_handler = register(context::RSP).wrapping_add(size_of::<usize>());
         let begins = (1..=SIGNALS).contains(&register(context::RDI))
-            && register(context::RSI) == of_handler.wrapping_add(CONTEXT)
+            && register(context::RSI) == of_handler.wrapping_add(context::BYTES)
             && register(context::RDX) == of_handler;
         if !begins {
             break;

@@ -13,7 +13,7 @@ pub(crate) mod perf;
 mod rights;
 mod socket;
 pub(crate) mod timer;
-pub(crate) use action::Action;
+pub(crate) use action::{Action, SIG_DFL, is_no_handler};
 pub(crate) use attempt::child_survives;
 pub(crate) use file::{File, open};
 pub(crate) use inode::Inode;
@@ -111,6 +111,7 @@ pub(crate) fn thread_cpu_ns() -> Option<u64> {
 }
 
 /// Counts of the kernel since a thread began.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Usage {
     /// Page faults.
     pub(crate) faults: u64,

@@ -1,10 +1,10 @@
-//! System calls that a signal of the program's is to end with EINTR, where the sampler's came at the
-//! same time: the kernel asks the first handler alone whether to make the call again, and the
-//! sampler's comes before one of a signal for the whole process.
+//! System calls that another signal is to end with EINTR, and that the sampler's signal comes with:
+//! the kernel asks the first handler alone whether to make the call again, and the sampler's comes
+//! before one of a signal for the whole process.
 
 use crate::arch::{self, OtherHandler};
 use crate::module;
-use crate::platform::{self, Action, mask};
+use crate::platform::{Action, Usage, mask};
 use crate::process::{self, Life};
 use crate::thread::Thread;
 use core::sync::atomic::Ordering::Relaxed;
@@ -12,14 +12,18 @@ use teeperf_wire::shared::chunk;
 use teeperf_wire::word::{self, Word};
 
 /// Has the interrupted system call end with EINTR, if it would have without the sampler's signal.
+/// `other` is the handler that ran just before, and `usage` what the kernel tells of the thread.
 ///
 /// # Safety
-/// `context` is the address of the `ucontext_t` with which the kernel called `handler` just now, in
-/// this thread.
-pub(super) unsafe fn heed(thread: &Thread, context: usize, handler: usize) {
-    // SAFETY: the caller's promise. A handler's first instructions take little of the stack.
-    let other = unsafe { arch::take_other_handler(context, handler) };
-    let has_waited = has_waited(thread);
+/// `context` is the address of the `ucontext_t` of the sampler's handler.
+pub(super) unsafe fn heed(
+    thread: &Thread,
+    context: usize,
+    other: Option<OtherHandler>,
+    usage: Option<Usage>,
+) {
+    // Also where nothing else is to be done: the next look compares with this one.
+    let has_waited = has_waited(thread, usage);
     // SAFETY: the caller's promise.
     unsafe {
         if let Some(other) = other
@@ -34,16 +38,17 @@ pub(super) unsafe fn heed(thread: &Thread, context: usize, handler: usize) {
 
 /// Whether the thread has waited since its timer interrupted it before. A system call that is about
 /// to be made looks like one that is made again.
-fn has_waited(thread: &Thread) -> bool {
-    let Some(usage) = platform::thread_usage() else { return true };
-    thread.waits_at_timer.swap(usage.waits, Relaxed) != usage.waits
+fn has_waited(thread: &Thread, usage: Option<Usage>) -> bool {
+    usage.is_none_or(|Usage { waits, .. }| thread.waits_at_timer.swap(waits, Relaxed) != waits)
 }
 
 /// Whether the kernel ends calls for this handler. A frame without information has what was on the
 /// stack before: the sampler's own signal, perhaps.
 fn ends_calls(thread: &Thread, other: OtherHandler) -> bool {
-    let told = Action::of(other.signal).filter(|action| action.has_information());
-    match told.filter(|action| action.has_handler() && !action.is_of_runtime()) {
+    let is_told = |action: &Action| {
+        action.has_handler() && action.has_information() && !action.is_of_runtime()
+    };
+    match Action::of(other.signal as usize).filter(is_told) {
         Some(action) => action.ends_calls(),
         None => may_end_calls(last_return(thread)),
     }
@@ -53,7 +58,7 @@ fn ends_calls(thread: &Thread, other: OtherHandler) -> bool {
 /// their frames do not name it. A handler with hooks has returned last. One that is none any more
 /// (SA_RESETHAND) ends calls, as of signal(2) of System V.
 fn may_end_calls(last_return: Option<u32>) -> bool {
-    let signals = || (1..=u64::BITS).filter(|signal| mask::SYNCHRONOUS >> (signal - 1) & 1 == 0);
+    let signals = || (1..=64).filter(|signal| mask::SYNCHRONOUS >> (signal - 1) & 1 == 0);
     let is_silent = |action: &Action| action.has_handler() && !action.has_information();
     let silent = || signals().filter_map(Action::of).filter(is_silent);
     let has_site = |site| silent().filter(move |action| site_of(action) == Some(site));

@@ -1,6 +1,6 @@
 /* A thread that computes, and waits for a byte until a signal comes. Prints how many of its reads
- * ended with EINTR. Another thread sends the signal when the first one sleeps. Where the handler has
- * SA_RESTART, it sends the byte, too.
+ * ended with EINTR. Another thread sends the signal when the first one sleeps. Where the handler
+ * has SA_RESTART, it sends the byte, too.
  *
  * usage: cut_short HANDLER ROUNDS, with alarm, end, once, info, realtime or restart as HANDLER; or
  * with none: no signal comes, and the thread writes bytes right behind a slow instruction */
@@ -72,8 +72,8 @@ static void *interrupt(void *argument)
 	return argument;
 }
 
-/* Writes that end with EINTR, which none does: of such a call the processor's registers say the same
- * as of one that is made again. */
+/* Writes that end with EINTR, which none does: of such a call the processor's registers say the
+ * same as of one that is made again. */
 static int write_all(int rounds)
 {
 	int file = open("/dev/null", O_WRONLY), ended = 0;
@@ -128,6 +128,7 @@ int main(int argc, char **argv)
 	pthread_sigmask(SIG_SETMASK, &before, 0);
 	for (int i = 1; i <= rounds; i++) {
 		work();
+		/* With SA_RESETHAND the handler is gone. */
 		sigaction(signal_number, &action, 0);
 		round_of_read = i;
 		ssize_t length = read(ends[0], &byte, 1);

@@ -3,7 +3,7 @@
 //! come at once, the kernel writes the frame of each handler on top of the one before, and asks the
 //! first handler alone.
 
-use super::context::{FLAGS, FLOATING, R11, RAX, RCX, RDX, RIP, RSI, RSP};
+use super::context::{BYTES, FLAGS, FLOATING, R11, RAX, RCX, RDX, RIP, RSI, RSP};
 use super::{number, return_from_signal};
 use crate::platform;
 
@@ -12,9 +12,10 @@ const EINTR: isize = -4;
 const CALL: usize = 2;
 /// Numbers of calls that a signal whose handler has no SA_RESTART ends with EINTR, and that the
 /// kernel makes again behind others (signal(7)), but for futex(2): read, write, open, ioctl, readv,
-/// writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, wait4, fcntl, flock, creat,
-/// syslog, mq_timedsend, mq_timedreceive, waitid, openat, splice, tee, vmsplice, accept4, preadv,
-/// pwritev, recvmmsg, sendmmsg, getrandom, preadv2, pwritev2, openat2, futex_waitv, futex_wait.
+/// writev, sendfile, connect, accept, sendto, recvfrom, sendmsg, recvmsg, wait4, fcntl, flock,
+/// creat, syslog, mq_timedsend, mq_timedreceive, waitid, openat, splice, tee, vmsplice, accept4,
+/// preadv, pwritev, recvmmsg, sendmmsg, getrandom, preadv2, pwritev2, openat2, futex_waitv,
+/// futex_wait.
 const ENDED_BY_SIGNALS: [usize; 36] = [
     0, 1, 2, 16, 19, 20, 40, 42, 43, 44, 45, 46, 47, 61, 72, 73, 85, 103, 242, 243, 247, 257, 275,
     276, 278, 288, 295, 296, 299, 307, 318, 327, 328, 437, 449, 455,
@@ -23,9 +24,6 @@ const ENDED_BY_SIGNALS: [usize; 36] = [
 /// FUTEX_WAIT_BITSET.
 const WAITS: [usize; 2] = [0, 9];
 const FUTEX_BITS: usize = 128 | 256;
-/// Bytes of the context of the kernel's `struct rt_sigframe` (asm/sigframe.h): behind the return
-/// address, and with the signal's information behind it.
-const CONTEXT: usize = 304;
 /// The area of the floating point's registers ends with its size, behind this word, where
 /// there are more registers than FXSAVE knows (asm/sigcontext.h, `struct _fpx_sw_bytes`).
 const SIZE_AT: usize = 464;
@@ -100,7 +98,7 @@ pub(crate) unsafe fn take_other_handler(context: usize, handler: usize) -> Optio
     }
     let other_context = other + size_of::<usize>();
     let mut information = [0];
-    platform::read_own(other_context + CONTEXT, &mut information)?;
+    platform::read_own(other_context + BYTES, &mut information)?;
     // A later signal may find the stack as it is left here.
     // SAFETY: the other handler has returned, and what it had on the stack is in no use.
     unsafe { (other_context as *mut usize).add(RIP).write(0) };

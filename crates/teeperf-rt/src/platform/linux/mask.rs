@@ -1,6 +1,6 @@
 //! Signals kept from the calling thread for a short stretch.
 
-use super::Action;
+use super::{Action, SIG_DFL};
 use crate::arch::{number, syscall};
 
 const SIG_BLOCK: usize = 0;
@@ -107,5 +107,5 @@ fn change(how: usize, set: u64, before: Option<&mut u64>) -> bool {
 }
 
 fn has_no_handler(signal: u32) -> bool {
-    Action::of(signal).is_some_and(Action::is_default)
+    Action::of(signal as usize).is_some_and(|action| action.handler == SIG_DFL)
 }

@@ -1,7 +1,7 @@
 //! Timers of a thread's CPU time (timer_create(2)), and the handler of their signal.
 
 use super::Action;
-use crate::arch::{self, number, syscall};
+use crate::arch::{number, syscall};
 use core::sync::atomic::AtomicUsize;
 use core::sync::atomic::Ordering::Relaxed;
 
@@ -30,11 +30,6 @@ const SI_TIMER: i32 = -2;
 const POLL_IN: i32 = 1;
 const POLL_HUP: i32 = 6;
 const SIGEV_THREAD_ID: i32 = 4;
-const SA_SIGINFO: usize = 4;
-const SA_RESTORER: usize = 0x0400_0000;
-const SA_ONSTACK: usize = 0x0800_0000;
-const SA_RESTART: usize = 0x1000_0000;
-const SA_NODEFER: usize = 0x4000_0000;
 /// Comes with the signal of a timer of the runtime's.
 const OURS: u64 = u64::from_le_bytes(*b"teeperf\0");
 
@@ -94,30 +89,17 @@ pub(crate) type Handler = extern "C" fn(i32, &Information, usize);
 
 /// The handler that the process has; nothing where that cannot be told.
 pub(crate) fn handler() -> Option<usize> {
-    Action::of(signal() as u32).map(|action| action.handler)
+    Action::of(signal()).map(|action| action.handler)
 }
 
 /// Has `handler` called where a timer expires; says whether it will be.
-///
-/// It keeps no signal back. One for the whole process would go to another thread, whose system call
-/// it ends: a timer of the program's may expire at the same tick. Nor is its own signal kept back,
-/// so that a handler of the program's which interrupts this one is sampled.
 pub(crate) fn handle(handler: Handler) -> bool {
-    let flags = SA_SIGINFO | SA_RESTART | SA_NODEFER | SA_ONSTACK | SA_RESTORER;
-    act([handler as usize, flags, arch::return_from_signal(), 0])
+    Action::of_runtime(handler as usize).set(signal())
 }
 
 /// Has nothing become of the signal, as one of these two says: SIG_DFL, SIG_IGN.
 pub(crate) fn handle_no_more(instead: usize) {
-    act([instead, 0, 0, 0]);
-}
-
-/// The kernel's `struct sigaction`: handler, flags, restorer, set.
-fn act(action: [usize; 4]) -> bool {
-    let place = &raw const action as usize;
-    let arguments = [signal(), place, 0, size_of::<u64>(), 0, 0];
-    // SAFETY: the kernel reads four words; the handler is one.
-    unsafe { syscall(number::RT_SIGACTION, arguments) == 0 }
+    Action::of_none(instead).set(signal());
 }
 
 impl Information {

@@ -3,6 +3,7 @@
 
 use super::super::instruction::{Flow, flow};
 use super::super::text::Line;
+use super::super::values::is_local;
 use super::part::stands_first;
 
 /// Parts of symbols that only counters and checks name, as compilers put them even into naked
@@ -33,7 +34,7 @@ impl Code {
                 self.is_compiled |= !stands_first(mnemonic, rest) && mnemonic != "ud2";
                 self.leaves |= match flow(mnemonic, rest) {
                     Flow::End => mnemonic.starts_with("ret"),
-                    Flow::Jump(target) | Flow::Branch(target) => !target.starts_with(".L"),
+                    Flow::Jump(target) | Flow::Branch(target) => !is_local(target),
                     Flow::Next | Flow::Call(_) => false,
                 };
                 self.has_frame |= mnemonic.starts_with("push") || rest.ends_with(", %rsp");
