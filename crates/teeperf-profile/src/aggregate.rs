@@ -10,6 +10,7 @@ use crate::model::{
 };
 use crate::paths::PathPattern;
 use crate::pattern::Found;
+use crate::spent::LONGEST_NS;
 
 /// Levels of callers in [`bottom_up`].
 pub const MOST_CALLERS: usize = 256;
@@ -212,26 +213,37 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
     rows
 }
 
-/// Time of all threads, nanoseconds.
+/// Time of all threads with that of hooks, nanoseconds.
 fn whole_of(profile: &Profile) -> f64 {
-    let total = |thread: &Thread| thread.tree.total_ns();
-    profile.threads.iter().map(total).sum()
+    profile.threads.iter().map(|thread| whole_of_tree(&thread.tree)).sum()
+}
+
+/// The same of a tree.
+pub(crate) fn whole_of_tree(tree: &Tree) -> f64 {
+    tree.total_ns() + tree.hooks_ns()
 }
 
 /// Makes the intervals of rows as wide as a clock that ticks makes them. The ticks that fall into a
 /// function are counted, so their number has a deviation of its root: twice that on both sides. Of
 /// what no tick fell into, three may have been due. And `AHEAD_NS` of each call may have gone to
-/// its caller. Samples of timers tell shares of `whole` nanoseconds, which hooks may make wrong.
+/// its caller. Samples of timers tell shares of `whole` nanoseconds, which hooks may make wrong, and
+/// any function may have the time of which no sample tells.
 pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     let period_ns = info.period_ns;
     if period_ns == 0.0 {
         return;
     }
+    let unsampled_ns: f64 = rows.iter().map(|row| row.spent.unsampled_ns).sum();
     for row in rows {
         if info.timer_samples.is_some() {
             let Spent { variance, total_variance, .. } = row.spent;
-            spread(&mut row.self_time, variance, whole, period_ns);
-            spread(&mut row.total, total_variance, whole, period_ns);
+            let lacks_ns = if row.spent.unsampled_ns > 0.0 { 0.0 } else { unsampled_ns };
+            for (time, variance) in
+                [(&mut row.self_time, variance), (&mut row.total, total_variance)]
+            {
+                spread(time, variance, whole, period_ns);
+                time.high = (time.high + lacks_ns).min(whole.max(time.high));
+            }
             add_hooks(row);
             continue;
         }
@@ -268,7 +280,9 @@ fn spread(time: &mut Time, variance: f64, whole: f64, period_ns: f64) {
     let half = DEVIATIONS / (1.0 + square / samples)
         * (share * (1.0 - share) / samples + square / (4.0 * samples * samples)).sqrt();
     time.low = ((middle - half).max(0.0) * whole).min(time.value);
-    time.high = ((middle + half).min(1.0) * whole).max(time.value);
+    // A small figure that is a difference of larger ones is no share of few samples.
+    let most = time.value + DEVIATIONS * variance.sqrt() + square * LONGEST_NS.max(period_ns);
+    time.high = ((middle + half).min(1.0) * whole).min(most).max(time.value);
 }
 
 /// Raises the upper bounds of rows by what had no room: see [`crate::model::NoRoom`].

@@ -8,6 +8,7 @@ use teeperf_wire::packet::MAJOR;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::gap;
 
+use crate::aggregate;
 use crate::contents::{Body, End, Packet, Process, Start};
 use crate::lengths::Lengths;
 use crate::model::{
@@ -241,7 +242,8 @@ impl Gathered {
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
         let mut info = self.info(ns_per_unit, &counts);
         if is_sampled {
-            let cpu_ns: f64 = out.iter().map(|thread| total(thread) + thread.hooks_ns()).sum();
+            let whole = |thread: &Thread| aggregate::whole_of_tree(&thread.tree);
+            let cpu_ns: f64 = out.iter().map(whole).sum();
             let each_ns = (cpu_ns - clocked_ns) / timer_samples as f64;
             info.period_ns = if timer_samples > 0 && each_ns > 0.0 { each_ns } else { PERIOD_NS };
             info.timer_samples = Some(timer_samples);

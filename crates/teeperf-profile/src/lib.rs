@@ -56,6 +56,8 @@ mod no_room;
 pub mod packets;
 pub mod paths;
 pub mod pattern;
+#[cfg(test)]
+mod random;
 mod recording;
 mod replay;
 pub mod samples;

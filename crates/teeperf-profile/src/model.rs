@@ -147,6 +147,8 @@ pub struct Spent {
     pub total_waiting_ns: f64,
     /// CPU time of hooks in it, nanoseconds.
     pub hooks_ns: f64,
+    /// CPU time in it of which no sample tells, nanoseconds: any function may have it.
+    pub unsampled_ns: f64,
 }
 
 impl Spent {
@@ -165,13 +167,14 @@ impl Spent {
 impl std::ops::AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
         let Self { samples, variance, total_variance, .. } = other;
-        let Self { waiting_ns, total_waiting_ns, hooks_ns, .. } = other;
+        let Self { waiting_ns, total_waiting_ns, hooks_ns, unsampled_ns, .. } = other;
         self.samples = self.samples.saturating_add(samples);
         self.variance += variance;
         self.total_variance += total_variance;
         self.waiting_ns += waiting_ns;
         self.total_waiting_ns += total_waiting_ns;
         self.hooks_ns += hooks_ns;
+        self.unsampled_ns += unsampled_ns;
     }
 }
 
@@ -209,6 +212,11 @@ impl Tree {
     /// Time in all of it, nanoseconds.
     pub fn total_ns(&self) -> f64 {
         self.nodes.first().map_or(0.0, |root| root.total.value)
+    }
+
+    /// CPU time of hooks in all of it, nanoseconds, where samples tell it.
+    pub fn hooks_ns(&self) -> f64 {
+        self.nodes.iter().map(|node| node.spent.hooks_ns).sum()
     }
 
     /// Makes the totals: each node's self time and the totals of its children.
@@ -275,7 +283,7 @@ impl Thread {
 
     /// CPU time of hooks, nanoseconds, where samples tell it.
     pub fn hooks_ns(&self) -> f64 {
-        self.tree.nodes.iter().map(|node| node.spent.hooks_ns).sum()
+        self.tree.hooks_ns()
     }
 
     /// Its CPU time, nanoseconds, if looks at it lie nine tenths of its wall time apart or more.

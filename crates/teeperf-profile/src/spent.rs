@@ -7,6 +7,8 @@
 //! kernel than were behind a system call, the others tell of page faults and interrupts. Where the
 //! kernel had more time than that, and the thread waited, it is around the waits.
 
+#[cfg(test)]
+mod coverage;
 mod weights;
 
 use std::collections::HashMap;
@@ -18,7 +20,7 @@ pub(crate) use weights::{Pools, Weights, samples};
 
 /// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
 /// nanoseconds.
-const LONGEST_NS: f64 = 10e6;
+pub(crate) const LONGEST_NS: f64 = 10e6;
 
 /// Most functions that are inlined into one another.
 const MOST_INLINED: u32 = 64;
@@ -79,6 +81,8 @@ pub(crate) fn put(
         let none = names.function(tree.process, pseudo::NO_SAMPLE);
         let variance = weights.unsampled_ns * LONGEST_NS;
         leaves.add(out, 0, none, weights.unsampled_ns, variance);
+        let there = leaves.below(out, 0, none);
+        out[there as usize].spent.unsampled_ns += weights.unsampled_ns;
     }
     // In an order that follows from the recording alone.
     let mut hits: Vec<_> = tree.spent.hits.iter().collect();
@@ -115,7 +119,6 @@ pub(crate) fn put(
         add(&mut out[there as usize], &hits.events, 1.0);
         add(&mut out[there as usize], &hits.timers, user);
         add(&mut out[there as usize], &hits.alone, alone);
-        out[there as usize].spent.variance += (hits.faults.ns * weights.chance).powi(2);
         let parts = [(&hits.timers, kernel), (&hits.alone, alone_in_kernel)];
         if parts.iter().any(|(hits, part)| hits.samples > 0 && *part > 0.0) {
             let function = names.function(tree.process, pseudo::KERNEL);

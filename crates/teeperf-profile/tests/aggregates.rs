@@ -4,7 +4,7 @@
 use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::combine::combine;
 use teeperf_profile::model::{
-    CallGraph, Function, FunctionId, Health, Info, Node, Profile, Thread, Time, Tree,
+    CallGraph, Function, FunctionId, Health, Info, Node, Profile, Spent, Thread, Time, Tree,
 };
 use teeperf_profile::pattern::Pattern;
 
@@ -280,4 +280,41 @@ fn a_count_of_ticks_is_known_to_twice_its_root() {
     let counted = called;
     aggregate::add_sampling_error(&mut called, &ticking(0.0), 0.0);
     assert_eq!(called, counted, "a counter counts all");
+}
+
+/// Guards: functions that lack what no sample tells.
+#[test]
+fn bounds_have_what_no_sample_tells() {
+    let ms = |value: f64| Time::from(value * 1e6);
+    let row = |own: f64, unsampled: f64| aggregate::Row {
+        function: FunctionId(0),
+        calls: 1,
+        total: ms(own),
+        self_time: ms(own),
+        extremes: None,
+        spent: Spent {
+            variance: own * 1e12,
+            total_variance: own * 1e12,
+            unsampled_ns: unsampled * 1e6,
+            ..Spent::default()
+        },
+    };
+    let info = Info { timer_samples: Some(100), ..ticking(1e6) };
+    let high_of = |unsampled: f64| {
+        let mut rows = [row(60.0, 0.0), row(20.0, 0.0), row(unsampled, unsampled)];
+        aggregate::add_sampling_error(&mut rows, &info, 100e6);
+        rows.map(|row| row.total.high)
+    };
+    let (without, with) = (high_of(0.0), high_of(20.0));
+    assert_eq!(with[0], (without[0] + 20e6).min(100e6));
+    assert_eq!(with[1], without[1] + 20e6);
+    // What no sample tells is no more than that itself.
+    assert!((20e6..40e6).contains(&with[2]), "{with:?}");
+    // Nor is a figure of little time and large variance as wide as the whole.
+    let mut rest = [aggregate::Row {
+        spent: Spent { total_variance: 25e12, ..Spent::default() },
+        ..row(0.01, 0.0)
+    }];
+    aggregate::add_sampling_error(&mut rest, &info, 1e9);
+    assert!(rest[0].total.high < 50e6, "{rest:?}");
 }

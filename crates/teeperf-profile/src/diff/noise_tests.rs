@@ -1,24 +1,7 @@
 //! The statistics on runs that are made up: how often no change is told for one, and how often a change is found.
 
 use super::*;
-
-/// xorshift64*: the same runs each time.
-struct Random(u64);
-
-impl Random {
-    fn uniform(&mut self) -> f64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        ((self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-    }
-
-    /// Of mean 0 and deviation 1.
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-}
+use crate::random::Random;
 
 const PERIOD: f64 = 100_000.0;
 

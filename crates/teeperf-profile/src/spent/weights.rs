@@ -38,8 +38,6 @@ struct Sums {
 /// Time of the kernel by where it is, nanoseconds.
 struct Kernel {
     faults_ns: f64,
-    /// Page faults that may be chance: system calls have that time.
-    chance_ns: f64,
     /// In system calls that samples tell of.
     calls_ns: f64,
     unseen: Unseen,
@@ -96,20 +94,16 @@ impl Sums {
     fn kernel(&self) -> Kernel {
         let all_ns = (self.cpu_ns - self.events.ns).max(0.0);
         let each = self.each_tick();
-        let faults_ns = each * self.elsewhere.ns - self.events.ns;
+        let faults_ns = (each * self.elsewhere.ns - self.events.ns).max(0.0);
         let most_ns = all_ns.min(each * self.faults.ns);
-        let faults_ns = faults_ns.min(most_ns);
-        // As much may have come by chance.
         let deviation_ns = (self.events.squares + each * each * self.elsewhere_variance()).sqrt();
+        // As much may have come by chance.
         let is_chance = faults_ns <= DEVIATIONS * deviation_ns;
-        let (faults_ns, chance_ns) = match is_chance {
-            true => (0.0, faults_ns.max(deviation_ns).min(most_ns)),
-            false => (faults_ns, 0.0),
-        };
+        let faults_ns = faults_ns.min(most_ns);
         let of_calls = all_ns - faults_ns;
         if self.waits == 0 {
             let (calls_ns, unseen, variance) = (of_calls, Unseen::default(), 0.0);
-            return Kernel { faults_ns, chance_ns, calls_ns, unseen, variance };
+            return Kernel { faults_ns, calls_ns, unseen, variance };
         }
         // Of threads without page faults, ticks in user code tell what one stands for.
         let is_told = is_chance && self.elsewhere.samples >= FEW_IN_KERNEL;
@@ -126,7 +120,7 @@ impl Sums {
         let variance = self.events.squares + of_count + error * seen_ns * seen_ns;
         let unseen = self.unseen(of_calls - seen_ns, variance);
         let calls_ns = of_calls - unseen.waits_ns - unseen.unplaced_ns;
-        Kernel { faults_ns, chance_ns, calls_ns, unseen, variance }
+        Kernel { faults_ns, calls_ns, unseen, variance }
     }
 
     /// Samples of timers of threads with events, wherever these were.
@@ -293,8 +287,6 @@ pub(crate) struct Weights {
     pub(super) alone: f64,
     /// Page faults by node, in a pool by function, as parts of the samples of timers elsewhere.
     pub(super) faults: HashMap<u32, f64>,
-    /// Page faults that may be chance, as a part of the samples of timers that may have met some.
-    pub(super) chance: f64,
     /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some,
     /// that around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
@@ -338,7 +330,7 @@ impl Weights {
             let weights = Self { kernel: each, user: each, alone, ..Self::default() };
             return weights.with_unseen(unseen, sums.alone.squares, sums);
         }
-        let Kernel { faults_ns, chance_ns, calls_ns, unseen: of_events, variance } = sums.kernel();
+        let Kernel { faults_ns, calls_ns, unseen: of_events, variance } = sums.kernel();
         // Samples cost time of the kernel themselves.
         let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
         let placed = sums.placed_ns().min(calls_ns);
@@ -350,13 +342,12 @@ impl Weights {
         };
         let of_waits = if of_events.waits_ns > 0.0 { variance } else { 0.0 };
         let of_doubt = (unseen.doubtful_ns() / 2.0).powi(2);
-        let error = of_waits + chance_ns * chance_ns + of_doubt;
+        let error = of_waits + of_doubt;
         let weights = Self {
             kernel: part(placed, sums.behind_calls.ns),
             kernel_error: part(error, placed * placed),
             alone,
             faults: faults(by_key, sums.each_tick(), faults_ns),
-            chance: part(chance_ns, sums.faults.ns),
             unsampled_ns,
             ..Self::default()
         };
@@ -392,10 +383,12 @@ fn faults(mut by_key: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap
         return HashMap::new();
     }
     by_key.retain(|_, told| told.faults.samples > 0);
-    // Timers tell more time of a node than events do: its faults, if that is no chance.
+    // Timers tell more time of a node than events do: its faults, the less surely the more of it
+    // may be chance.
     let beyond = |Kinds { events, timers, .. }: &Kinds| {
-        let beyond = each * timers.ns - events.ns;
-        if beyond > DEVIATIONS * each * timers.squares.sqrt() { beyond } else { 0.0 }
+        let beyond = (each * timers.ns - events.ns).max(0.0);
+        let (square, variance) = (beyond * beyond, each * each * timers.squares + events.squares);
+        beyond * part(square, square + DEVIATIONS * variance)
     };
     let known: f64 = by_key.values().map(beyond).sum();
     let all: f64 = by_key.values().map(|told| told.timers.ns).sum();
@@ -524,21 +517,6 @@ mod tests {
         tree.spent.waits.insert(2, 100);
         let by_chance = alone(&tree);
         assert_eq!((by_chance.alone, by_chance.wait_ns), (1.09, 0.04 * MS));
-    }
-
-    /// Guards: page faults that are too few to be told from chance, which no bounds have.
-    #[test]
-    fn what_may_be_chance_of_page_faults_is_in_bounds() {
-        let mut tree = CallTree::new(0);
-        let (events, faults) = (hits(40, 1.0), hits(6, 4.0));
-        let user = Kinds { events, timers: hits(12, 4.0), faults, ..Kinds::default() };
-        let call = Kinds { timers: hits(6, 4.0), ..Kinds::default() };
-        tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
-        tree.spent.hits.insert((1, Interrupted::Site(8, true)), call);
-        tree.spent.cpu_ns = 72_000_000;
-        let weights = alone(&tree);
-        assert!(weights.faults.is_empty() && weights.chance > 0.3, "{}", weights.chance);
-        assert!(weights.kernel_error > 0.05, "{}", weights.kernel_error);
     }
 
     /// Guards: system calls told as waits, where page faults have most of the timers' samples.
