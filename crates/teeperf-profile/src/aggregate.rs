@@ -244,6 +244,9 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
                 spread(time, variance, whole, period_ns);
                 time.high = (time.high + lacks_ns).min(whole.max(time.high));
             }
+            // Parts of a total that are known less well than its own time make it no wider than that.
+            row.total.low = row.total.low.max(row.self_time.low);
+            row.total.high = row.total.high.max(row.self_time.high);
             add_hooks(row);
             continue;
         }

@@ -91,11 +91,12 @@ pub(crate) fn put(
         let own = numbers[node as usize];
         let faults = weights.faults.get(&node).copied().unwrap_or(0.0);
         let is_in_kernel = place.is_in_kernel();
+        let events = if is_in_kernel { 0.0 } else { 1.0 };
         let (function, site) = match place {
             Interrupted::Hook(_) => {
                 let each = if is_in_kernel { weights.kernel } else { weights.user + faults };
                 let of_timers = hits.timers.ns * each + hits.alone.ns * weights.alone;
-                out[own as usize].spent.hooks_ns += hits.events.ns + of_timers;
+                out[own as usize].spent.hooks_ns += hits.events.ns * events + of_timers;
                 continue;
             }
             Interrupted::Site(site, _) => (names.at(tree.process, site), Some(site)),
@@ -116,7 +117,7 @@ pub(crate) fn put(
             true => (0.0, weights.kernel, 0.0, weights.alone),
             false => (weights.user, faults, weights.alone, 0.0),
         };
-        add(&mut out[there as usize], &hits.events, 1.0);
+        add(&mut out[there as usize], &hits.events, events);
         add(&mut out[there as usize], &hits.timers, user);
         add(&mut out[there as usize], &hits.alone, alone);
         let parts = [(&hits.timers, kernel), (&hits.alone, alone_in_kernel)];
@@ -128,7 +129,10 @@ pub(crate) fn put(
             out[there as usize].spent.variance += match is_in_kernel {
                 true => ns * ns * weights.kernel_error,
                 // Page faults are what code without them leaves of all these samples.
-                false => hits.timers.squares * (1.0 - faults * faults).max(0.0),
+                false => {
+                    let squares = hits.timers.squares * (1.0 - faults * faults).max(0.0);
+                    squares.min(weights.faults_ns * weights.faults_ns)
+                }
             };
         }
     }

@@ -229,6 +229,9 @@ const MOST_FILTERS: u32 = 100;
 /// Goes on to the next chunk; says whether there is one. Where recording ended just before, the event is
 /// still written: the next may find room for itself where this one, with the time, had none.
 fn change_chunk(thread: &Thread) -> bool {
+    if !is_current(thread) {
+        return false;
+    }
     // Asking the recorder takes long, as does memory that nobody has used.
     pool::map_announced();
     claimed(thread, || {

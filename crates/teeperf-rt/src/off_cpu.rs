@@ -88,7 +88,8 @@ pub(crate) fn untold(thread: &Thread) -> Option<Untold> {
     let told = thread.waits_told.load(Relaxed);
     let all = may_have_more_waits.then(waits).flatten();
     let one = u64::from(units * unit_ns >= word::off_cpu::LEAST_WAIT_NS);
-    let waits = all.map_or(one, |all| all.saturating_sub(told).max(one));
+    // None, where others ran in the thread's place.
+    let waits = all.map_or(one, |all| all.saturating_sub(told));
     let all_waits = all.unwrap_or(told + one);
     // A debugger may stop the thread at each system call, also at those that this made. The next
     // event need not look for these stops.

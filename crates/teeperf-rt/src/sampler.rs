@@ -283,7 +283,8 @@ fn write(thread: &Thread, here: Interruption) -> bool {
         Source::Timer => has_met_faults(thread, here.usage, cpu_ns),
         Source::LoneTimer => sample::ALONE,
     };
-    if here.source != Source::Event && arch::is_behind_call_of_kernel(address) {
+    // An event that falls due where the kernel takes no interrupts comes behind the call.
+    if arch::is_behind_call_of_kernel(address) {
         bits |= sample::KERNEL;
     }
     let address = address as u64;

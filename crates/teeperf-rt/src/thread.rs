@@ -10,7 +10,7 @@ use crate::cursor::{Cursor, PARKED};
 use crate::pauses;
 use crate::platform::{self, Mask};
 use crate::pool;
-use crate::process;
+use crate::process::{self, Life};
 use crate::sums;
 use core::sync::atomic::Ordering::SeqCst;
 use core::sync::atomic::{
@@ -255,6 +255,12 @@ impl Thread {
 
     pub(crate) fn set_state(&self, state: State) {
         self.state.store(state as u32, Relaxed);
+    }
+
+    /// Whether a signal handler has forked since the thread looked its block up, and this is the child.
+    pub(crate) fn is_of_parent(&self) -> bool {
+        let is_attached = matches!(process::life(), Life::On | Life::Off);
+        !is_attached || !core::ptr::eq(self, current())
     }
 
     /// Begins anew: after a fork, or when recording took a new beginning. What was counted as

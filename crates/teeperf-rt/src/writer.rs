@@ -25,7 +25,9 @@ impl Places {
             ClockKind::Tick => count,
             ClockKind::Cycle => count.next_multiple_of(2),
         };
-        thread.cursor.reserve(count as u64).map(|next| Self { next, left: count })
+        let next = thread.cursor.reserve(count as u64);
+        // The places would be the parent's, which may write other words there.
+        next.filter(|_| !thread.is_of_parent()).map(|next| Self { next, left: count })
     }
 
     /// Places that the thread has without reserving them.

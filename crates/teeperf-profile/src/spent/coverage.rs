@@ -21,6 +21,9 @@ const EVENT: f64 = 1.0;
 const EVENT_SPREAD: f64 = 1.0 / 3.0;
 /// Longest piece of a program that does one thing, milliseconds.
 const LONGEST_PIECE: f64 = 0.6;
+/// Part of a system call in which the kernel takes no interrupts: an event that falls due there comes
+/// behind the call.
+const WITHOUT_INTERRUPTS: f64 = 0.3;
 /// Longest page fault, milliseconds.
 const LONGEST_FAULT: f64 = 0.02;
 
@@ -107,12 +110,14 @@ fn run(program: &[Work], random: &mut Random) -> CallTree {
             let step = left.min(until_tick).min(if is_user { until_event } else { left });
             (left, until_tick) = (left - step, until_tick - step);
             now += step;
-            if is_user {
-                until_event -= step;
-                if until_event <= 0.0 {
-                    kinds.events.add(one(EVENT));
-                    until_event = EVENT * (1.0 + EVENT_SPREAD * (2.0 * random.uniform() - 1.0));
-                }
+            until_event -= match doing {
+                Doing::User | Doing::Hook => step,
+                Doing::Call => WITHOUT_INTERRUPTS * step,
+                Doing::Fault => 0.0,
+            };
+            if until_event <= 0.0 {
+                kinds.events.add(one(EVENT));
+                until_event = EVENT * (1.0 + EVENT_SPREAD * (2.0 * random.uniform() - 1.0));
             }
             if until_tick <= 0.0 {
                 kinds.timers.add(one(TICK));

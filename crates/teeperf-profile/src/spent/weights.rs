@@ -61,11 +61,12 @@ impl Sums {
         let waits = spent.waits.values().fold(0, |all: u64, &waits| all.saturating_add(waits));
         let mut sums = Self { cpu_ns, cpu_alone_ns, waits, ..Self::default() };
         for ((_, place), hits) in &spent.hits {
-            sums.events.add(hits.events);
             sums.alone.add(hits.alone);
             match place.is_in_kernel() {
+                // Events that came late, when a system call had ended, tell nothing: timers do.
                 true => sums.behind_calls.add(hits.timers),
                 false => {
+                    sums.events.add(hits.events);
                     sums.elsewhere.add(hits.timers);
                     sums.faults.add(hits.faults);
                 }
@@ -287,6 +288,8 @@ pub(crate) struct Weights {
     pub(super) alone: f64,
     /// Page faults by node, in a pool by function, as parts of the samples of timers elsewhere.
     pub(super) faults: HashMap<u32, f64>,
+    /// All page faults, nanoseconds.
+    pub(super) faults_ns: f64,
     /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some,
     /// that around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
@@ -348,6 +351,7 @@ impl Weights {
             kernel_error: part(error, placed * placed),
             alone,
             faults: faults(by_key, sums.each_tick(), faults_ns),
+            faults_ns,
             unsampled_ns,
             ..Self::default()
         };
@@ -358,11 +362,12 @@ impl Weights {
     fn with_unseen(self, unseen: Unseen, variance: f64, sums: &Sums) -> Self {
         let (waits, doubtful_ns) = (sums.waits as f64, unseen.doubtful_ns());
         let of_doubt = if doubtful_ns > 0.0 { (unseen.waits_ns / 2.0).powi(2) } else { 0.0 };
+        let most_variance = (off_cpu::MOST_OF_A_WAIT_NS as f64).powi(2);
         Self {
             unplaced_ns: unseen.unplaced_ns,
             doubtful_ns,
             wait_ns: part(unseen.waits_ns, waits),
-            wait_variance: part(variance + of_doubt, waits * waits),
+            wait_variance: part(variance + of_doubt, waits * waits).min(most_variance),
             ..self
         }
     }

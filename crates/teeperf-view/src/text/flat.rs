@@ -82,6 +82,9 @@ fn described<'a>(profile: &'a Profile, row: &Row) -> (Cow<'a, str>, &'a str) {
     (name, &function.module)
 }
 
+/// Part of the whole that a function without samples may have, and is told to.
+const LEAST_UNSEEN: f64 = 0.01;
+
 struct Table<'a> {
     profile: &'a Profile,
     style: &'a Style,
@@ -168,7 +171,7 @@ impl<'a> Table<'a> {
             "{}{} {}{:>7}{}{}  {:>calls$}",
             flagged(self.profile.info.unit, &row.self_time, lack.self_ns > 0.0),
             self.style.paint(paint, format_args!("{:>7}", units::percent(share))),
-            flagged(self.profile.info.unit, &row.total, lack.total_ns > 0.0),
+            flagged(self.profile.info.unit, &row.total, self.lacks_total(row)),
             units::percent(units::share(row.total.value, self.whole)),
             self.column(0, row.spent.total_waiting_ns),
             self.column(1, row.spent.hooks_ns),
@@ -228,6 +231,14 @@ impl<'a> Table<'a> {
         self.profile.lack(row.function).total_ns > 0.0 && is_unsure(&row.total, true)
     }
 
+    /// Whether its total may be more than it is told: for want of room, or of samples.
+    fn lacks_total(&self, row: &Row) -> bool {
+        let has_no_sample =
+            self.profile.info.timer_samples.is_some() && row.calls > 0 && row.total.value == 0.0;
+        let is_unseen = has_no_sample && row.total.high > LEAST_UNSEEN * self.whole;
+        is_unseen || self.profile.lack(row.function).total_ns > 0.0
+    }
+
     /// Time of one call: below a tick no more is known of it.
     fn length(&self, ns: f64) -> String {
         let period = self.profile.info.period_ns;
@@ -272,7 +283,7 @@ impl<'a> Table<'a> {
         for row in rows {
             let lack = self.profile.lack(row.function);
             let is_self_unsure = is_unsure(&row.self_time, lack.self_ns > 0.0);
-            let is_total_unsure = is_unsure(&row.total, lack.total_ns > 0.0);
+            let is_total_unsure = is_unsure(&row.total, self.lacks_total(row));
             if !is_self_unsure && !is_total_unsure {
                 continue;
             }
