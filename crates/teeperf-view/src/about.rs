@@ -97,8 +97,9 @@ fn cpu_time(profile: &Profile) -> String {
         return format!("{all}, which is too short for samples: no function's share is known");
     }
     format!(
-        "{} samples, each {} of a thread's CPU time in the mean; hooks took {} of {} ({})",
+        "{} {} {} of a thread's CPU time in the mean; hooks took {} of {} ({})",
         units::count(samples),
+        if samples == 1 { "sample," } else { "samples, each" },
         time(info.period_ns),
         time(hooks),
         time(hooks + framed),

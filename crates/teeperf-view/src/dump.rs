@@ -405,11 +405,13 @@ fn describe_event(
             };
             let of = |is_so: bool, text| if is_so { text } else { "" };
             let text = format!(
-                "cpu_ns={}{}{}{}{}{} {place}",
+                "cpu_ns={} stands_for_ns={}{}{}{}{}{} {place}",
                 sample.cpu_ns,
+                sample.period_ns,
                 of(sample.is_in_hook, " hook"),
                 match (sample.is_in_kernel, sample.is_of_user_mode) {
-                    (true, _) => " kernel",
+                    (true, true) => " user late",
+                    (true, false) => " kernel",
                     (false, true) => " user",
                     (false, false) => "",
                 },

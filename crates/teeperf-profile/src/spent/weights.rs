@@ -97,9 +97,9 @@ impl Sums {
         let each = self.each_tick();
         let faults_ns = (each * self.elsewhere.ns - self.events.ns).max(0.0);
         let most_ns = all_ns.min(each * self.faults.ns);
-        let deviation_ns = (self.events.squares + each * each * self.elsewhere_variance()).sqrt();
         // As much may have come by chance.
-        let is_chance = faults_ns <= DEVIATIONS * deviation_ns;
+        let variance = self.events.squares + each * each * self.elsewhere.squares;
+        let is_chance = faults_ns <= DEVIATIONS * variance.sqrt();
         let faults_ns = faults_ns.min(most_ns);
         let of_calls = all_ns - faults_ns;
         if self.waits == 0 {
@@ -144,20 +144,6 @@ impl Sums {
             true => 1.0,
             false => part(self.cpu_ns, self.ticks().ns),
         }
-    }
-
-    /// Variance of the time that timers tell of elsewhere than behind system calls. Where ticks of
-    /// both kinds stand for all CPU time, each tick is of one kind or the other.
-    fn elsewhere_variance(&self) -> f64 {
-        let Self { behind_calls, elsewhere, .. } = self;
-        if self.misses_ticks() {
-            return elsewhere.squares;
-        }
-        let all = self.ticks().ns;
-        // No tick behind a call does not tell that there was none.
-        let one = part(elsewhere.squares, elsewhere.samples as f64);
-        let (there, here) = (part(elsewhere.ns, all), part(behind_calls.ns, all));
-        (behind_calls.squares + one) * there * there + elsewhere.squares * here * here
     }
 
     /// Time of which ticks do not tell, with the variance of that, of a thread that waits: it is
@@ -537,6 +523,40 @@ mod tests {
         tree.spent.waits.insert(2, 1000);
         let weights = alone(&tree);
         assert_eq!((weights.kernel, weights.wait_ns), (1.0, 0.0));
+    }
+
+    /// Guards: a long call of a short run, told as time of no known place where others met page
+    /// faults.
+    #[test]
+    fn a_long_call_beside_page_faults_keeps_its_time() {
+        let mut tree = CallTree::new(0);
+        let (events, timers) = (hits(35, 1.0), hits(25, 4.0));
+        let user = Kinds { events, timers, faults: timers, ..Kinds::default() };
+        let call = Kinds { timers: hits(1, 160.0), ..Kinds::default() };
+        tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
+        tree.spent.hits.insert((1, Interrupted::Site(8, true)), call);
+        tree.spent.cpu_ns = 260_000_000;
+        tree.spent.waits.insert(2, 20);
+        let weights = alone(&tree);
+        assert_eq!((weights.kernel, weights.unplaced_ns), (1.0, 0.0));
+    }
+
+    /// Guards: events that came late, behind a system call, told as user time.
+    #[test]
+    fn events_behind_system_calls_tell_nothing() {
+        let of = |late: u64| {
+            let mut tree = CallTree::new(0);
+            let (events, timers) = (hits(400, 1.0), hits(300, 4.0));
+            let user = Kinds { events, timers, faults: timers, ..Kinds::default() };
+            let call =
+                Kinds { events: hits(late, 1.0), timers: hits(100, 4.0), ..Kinds::default() };
+            tree.spent.hits.insert((1, Interrupted::Site(7, false)), user);
+            tree.spent.hits.insert((1, Interrupted::Site(8, true)), call);
+            tree.spent.cpu_ns = 1_600_000_000;
+            let Weights { kernel, faults, .. } = alone(&tree);
+            (kernel, faults)
+        };
+        assert_eq!(of(200), of(0));
     }
 
     /// Guards: one sample of the kernel that stands for all that the kernel took.
