@@ -234,12 +234,13 @@ fn that_fork() {
     }
 }
 
-/// The child goes on in a hook that has a place in a chunk of its parent's.
+/// The child goes on in a hook that has a place in a chunk of its parent's. Chunks are large, so that the
+/// recorder has not cleared that one by then.
 #[test]
 fn that_fork_after_single_instructions() {
     let program = Build::default().program("forks_at_steps.c", "forks-at-steps", &[]);
     let tick = Duration::from_micros(1);
-    let host = Host::new(Options { tick, large: 0, small: 256, ..Options::default() });
+    let host = Host::new(Options { tick, ..Options::default() });
     let [children, worked] = numbers(host.run(&program, &["200"]))[..] else { panic!() };
     let (recording, _) = finish(host);
     assert_eq!(recording.threads.len() as u64, 1 + children);
