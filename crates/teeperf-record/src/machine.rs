@@ -51,6 +51,14 @@ pub(crate) fn go_first() {
     unsafe { libc::sched_setscheduler(0, policy, &raw const priority) };
 }
 
+/// Has the calling thread run as ordinary ones do: the kernel wakes those on an idle processor, where
+/// it leaves one that [goes first](go_first) on its own, whatever else runs there.
+pub(crate) fn go_along() {
+    let priority = libc::sched_param { sched_priority: 0 };
+    // SAFETY: as in `go_first`.
+    unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const priority) };
+}
+
 /// Processors that this process may use, by number; none where the system does not tell.
 pub(crate) fn processors() -> Vec<usize> {
     // SAFETY: a struct of numbers alone, for which zeros are a value.

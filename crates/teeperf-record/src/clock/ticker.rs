@@ -137,12 +137,10 @@ impl Ticker {
                 for (processor, mean) in place.sleepers(mean) {
                     let (audience, late) = (Arc::clone(audience), Arc::clone(&late));
                     ticker.spawn(move |page, time, stop| {
-                        match processor {
-                            Some(processor) => machine::stay_on(processor),
-                            // A thread on each processor could leave the drain thread none.
-                            None => machine::go_first(),
-                        }
-                        sleep_and_move(page, time, mean, (&audience, stop, &late));
+                        // A thread on each processor could leave the drain thread none.
+                        let order = processor.is_none().then(Order::first);
+                        processor.into_iter().for_each(machine::stay_on);
+                        sleep_and_move(page, time, mean, order, (&audience, stop, &late));
                     })?;
                 }
             }
@@ -182,6 +180,7 @@ fn sleep_and_move(
     page: &ClockPage,
     time: &Time,
     mean: Duration,
+    mut order: Option<Order>,
     (audience, stop, late): (&Audience, &AtomicBool, &Late),
 ) {
     sleep_exactly();
@@ -190,10 +189,39 @@ fn sleep_and_move(
         if audience.wait() {
             schedule.next = Instant::now();
         } else if let Some(rest) = schedule.rest(Instant::now()) {
-            std::thread::sleep(rest);
+            match &mut order {
+                Some(order) => order.sleep(rest),
+                None => std::thread::sleep(rest),
+            }
             late.add(schedule.next.elapsed(), mean);
         }
         page.try_to_move(|| time.ticks());
+    }
+}
+
+/// A thread that runs before ordinary ones, where it may. The kernel leaves it on its processor, also
+/// where the program runs there and another one is idle. So it sleeps as an ordinary thread now and
+/// then, which wakes where there is room.
+struct Order {
+    at: Instant,
+}
+
+/// Time from one look for room to the next.
+const LOOK_FOR_ROOM: Duration = Duration::from_millis(100);
+
+impl Order {
+    fn first() -> Self {
+        machine::go_first();
+        Self { at: Instant::now() }
+    }
+
+    fn sleep(&mut self, rest: Duration) {
+        if self.at.elapsed() < LOOK_FOR_ROOM {
+            return std::thread::sleep(rest);
+        }
+        machine::go_along();
+        std::thread::sleep(rest);
+        *self = Self::first();
     }
 }
 
