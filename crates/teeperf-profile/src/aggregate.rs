@@ -226,8 +226,8 @@ pub(crate) fn whole_of_tree(tree: &Tree) -> f64 {
 /// Makes the intervals of rows as wide as a clock that ticks makes them. The ticks that fall into a
 /// function are counted, so their number has a deviation of its root: twice that on both sides. Of
 /// what no tick fell into, three may have been due. And `AHEAD_NS` of each call may have gone to
-/// its caller. Samples of timers tell shares of `whole` nanoseconds, which hooks may make wrong, and
-/// any function may have the time of which no sample tells.
+/// its caller. Samples of timers tell shares of `whole` nanoseconds, which hooks may make wrong.
+/// Any function may have the time of which no sample tells.
 pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     let period_ns = info.period_ns;
     if period_ns == 0.0 {
@@ -244,7 +244,7 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
                 spread(time, variance, whole, period_ns);
                 time.high = (time.high + lacks_ns).min(whole.max(time.high));
             }
-            // Parts of a total that are known less well than its own time make it no wider than that.
+            // Its own time is part of the total, however little is known of the rest.
             row.total.low = row.total.low.max(row.self_time.low);
             row.total.high = row.total.high.max(row.self_time.high);
             add_hooks(row);

@@ -51,8 +51,8 @@ pub(crate) fn go_first() {
     unsafe { libc::sched_setscheduler(0, policy, &raw const priority) };
 }
 
-/// Has the calling thread run as ordinary ones do: the kernel wakes those on an idle processor, where
-/// it leaves one that [goes first](go_first) on its own, whatever else runs there.
+/// Has the calling thread run as ordinary ones do. The kernel wakes those on an idle processor, and
+/// leaves one that [goes first](go_first) on its own, whatever else runs there.
 pub(crate) fn go_along() {
     let priority = libc::sched_param { sched_priority: 0 };
     // SAFETY: as in `go_first`.

@@ -257,7 +257,7 @@ impl Thread {
         self.state.store(state as u32, Relaxed);
     }
 
-    /// Whether a signal handler has forked since the thread looked its block up, and this is the child.
+    /// Whether this is the child of a signal handler that forked since the look for the block.
     pub(crate) fn is_of_parent(&self) -> bool {
         let is_attached = matches!(process::life(), Life::On | Life::Off);
         !is_attached || !core::ptr::eq(self, current())

@@ -193,14 +193,18 @@ fn a_call_that_waits_often_has_the_time_around_its_waits() {
 fn threads_that_wait_all_the_time() {
     let shop = Workshop::new();
     let program = shop.build("pingpong.c", Compiler::Gcc, &["-O1", "-pthread"]);
-    let recorded = shop.record(&[], &program, &[], 0);
-    let told = numbers(&recorded.outcome);
-    let shown = ["works", "main"].map(|name| figure(&recorded.report, name, "total"));
-    let (truth, shown) = (100.0 * told[0] / (told[0] + told[1]), 100.0 * shown[0] / shown[1]);
-    assert!((truth - shown).abs() < 30.0, "{truth:.1} % is {shown:.1} %");
-    let dump = dumped(&recorded.file);
-    let samples = |kind: &str| dump.lines().filter(|line| line.contains(kind)).count();
-    assert!(samples(" alone ") > samples(" user "), "{} alone", samples(" alone "));
+    let loses_events = |_| {
+        let recorded = shop.record(&[], &program, &[], 0);
+        let told = numbers(&recorded.outcome);
+        let shown = ["works", "main"].map(|name| figure(&recorded.report, name, "total"));
+        let (truth, shown) = (100.0 * told[0] / (told[0] + told[1]), 100.0 * shown[0] / shown[1]);
+        assert!((truth - shown).abs() < 30.0, "{truth:.1} % is {shown:.1} %");
+        let dump = dumped(&recorded.file);
+        let samples = |kind: &str| dump.lines().filter(|line| line.contains(kind)).count();
+        samples(" alone ") > samples(" user ")
+    };
+    // Beside other programs its threads may seldom wait.
+    assert!((0..5).any(loses_events));
 }
 
 /// CPU times of the samples of events in a dump, nanoseconds.

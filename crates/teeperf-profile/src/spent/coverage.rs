@@ -21,8 +21,8 @@ const EVENT: f64 = 1.0;
 const EVENT_SPREAD: f64 = 1.0 / 3.0;
 /// Longest piece of a program that does one thing, milliseconds.
 const LONGEST_PIECE: f64 = 0.6;
-/// Part of a system call in which the kernel takes no interrupts: an event that falls due there comes
-/// behind the call.
+/// Part of a system call in which the kernel takes no interrupts: an event that falls due there
+/// comes behind the call.
 const WITHOUT_INTERRUPTS: f64 = 0.3;
 /// Longest page fault, milliseconds.
 const LONGEST_FAULT: f64 = 0.02;

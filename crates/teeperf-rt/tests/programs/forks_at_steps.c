@@ -1,6 +1,6 @@
-/* A handler forks after some instructions, at random, of a hooked call and of whatever its hooks do, each
- * of which the processor stops at (see steps.c). The parent goes on at once, and each child a while later,
- * when the clock has moved. Prints how many children there were, and how often the parent's worker ran. */
+/* A handler forks after some instructions, at random, of a hooked call and of its hooks. The
+ * processor stops at each of these (see steps.c). The parent goes on at once, and each child a while later, when
+ * the clock has moved. Prints how many children there were, and how often the parent's worker ran. */
 #define _GNU_SOURCE
 #include <signal.h>
 #include <stdio.h>
