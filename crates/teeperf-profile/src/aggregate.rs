@@ -244,10 +244,10 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
                 spread(time, variance, whole, period_ns);
                 time.high = (time.high + lacks_ns).min(whole.max(time.high));
             }
+            add_hooks(row);
             // Its own time is part of the total, however little is known of the rest.
             row.total.low = row.total.low.max(row.self_time.low);
             row.total.high = row.total.high.max(row.self_time.high);
-            add_hooks(row);
             continue;
         }
         let ahead = AHEAD_NS * row.calls as f64;
@@ -262,7 +262,6 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
 fn add_hooks(row: &mut Row) {
     if row.spent.hooks_ns >= row.self_time.value {
         row.self_time.high += row.spent.hooks_ns;
-        row.total.high = row.total.high.max(row.self_time.high);
     }
 }
 

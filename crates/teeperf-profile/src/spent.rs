@@ -80,9 +80,8 @@ pub(crate) fn put(
     if weights.unsampled_ns > 0.0 {
         let none = names.function(tree.process, pseudo::NO_SAMPLE);
         let variance = weights.unsampled_ns * LONGEST_NS;
-        leaves.add(out, 0, none, weights.unsampled_ns, variance);
-        let there = leaves.below(out, 0, none);
-        out[there as usize].spent.unsampled_ns += weights.unsampled_ns;
+        let there = leaves.add(out, 0, none, weights.unsampled_ns, variance);
+        there.spent.unsampled_ns += weights.unsampled_ns;
     }
     // In an order that follows from the recording alone.
     let mut hits: Vec<_> = tree.spent.hits.iter().collect();
@@ -192,17 +191,19 @@ impl Leaves {
     }
 
     /// Adds CPU time that no sample is of to a function below another, nanoseconds, and its variance.
-    fn add(
+    /// Gives its node.
+    fn add<'a>(
         &mut self,
-        out: &mut Vec<Node>,
+        out: &'a mut Vec<Node>,
         parent: u32,
         function: FunctionId,
         ns: f64,
         variance: f64,
-    ) {
+    ) -> &'a mut Node {
         let there = self.below(out, parent, function);
         let node = &mut out[there as usize];
         node.self_time += Time::from(ns);
         node.spent.variance += variance;
+        node
     }
 }

@@ -308,7 +308,7 @@ fn bounds_have_what_no_sample_tells() {
     let (without, with) = (high_of(0.0), high_of(20.0));
     assert_eq!(with[0], (without[0] + 20e6).min(100e6));
     assert_eq!(with[1], without[1] + 20e6);
-    // What no sample tells is no more than that itself.
+    // The time without a sample does not have itself twice.
     assert!((20e6..40e6).contains(&with[2]), "{with:?}");
     // Nor is a figure of little time and large variance as wide as the whole.
     let mut rest = [aggregate::Row {

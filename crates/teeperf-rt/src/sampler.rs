@@ -141,7 +141,7 @@ struct Interruption {
     address: usize,
     /// The runtime looked through frames for an exception.
     is_unwinding: bool,
-    /// What the kernel tells of the thread, where a timer interrupted it.
+    /// The kernel's counts of the thread, where a timer interrupted it.
     usage: Option<Usage>,
     /// The thread's CPU time, and the part of it that this stands for.
     cpu_ns: u64,

@@ -49,7 +49,7 @@ impl Work {
     }
 }
 
-/// What a thread does in a piece of its time.
+/// A thread's work in a piece of its time.
 #[derive(Clone, Copy, PartialEq)]
 enum Doing {
     User,
@@ -138,7 +138,7 @@ fn one(ms: f64) -> Hits {
     Hits { samples: 1, ns: ms * MS, squares: (ms * MS).powi(2) }
 }
 
-/// What a report tells of a thread's functions, by name.
+/// Rows of a report of a thread, by function.
 fn told(tree: &CallTree) -> HashMap<String, Row> {
     let nodes = tree.tree.nodes();
     let far = (0..nodes.len() as u64).collect();

@@ -200,8 +200,8 @@ fn sleep_and_move(
 }
 
 /// A thread that runs before ordinary ones, where it may. The kernel leaves it on its processor,
-/// also where the program runs there and another is idle. So it sleeps as an ordinary thread now and
-/// then, which wakes where there is room.
+/// also where the program runs there and another is idle. So it sleeps as an ordinary thread now
+/// and then, which wakes where there is room.
 struct Order {
     at: Instant,
 }

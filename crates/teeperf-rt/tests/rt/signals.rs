@@ -234,8 +234,8 @@ fn that_fork() {
     }
 }
 
-/// The child goes on in a hook that has a place in a chunk of its parent's. Chunks are large, so that
-/// the recorder has not cleared that one by then.
+/// The child goes on in a hook that has a place in a chunk of its parent's. Chunks are large, so
+/// that the recorder has not cleared that one by then.
 #[test]
 fn that_fork_after_single_instructions() {
     let program = Build::default().program("forks_at_steps.c", "forks-at-steps", &[]);

@@ -36,8 +36,8 @@ impl Action {
         (result == 0).then_some(Self { handler, flags, returns_to })
     }
 
-    /// Of a handler of the runtime's. It keeps no signal back. One for the whole process would go to
-    /// another thread, whose system call it ends: a timer of the program's may expire at the same
+    /// Of a handler of the runtime's. It keeps no signal back. One for the whole process would go
+    /// to another thread, whose system call it ends: a timer of the program's may expire at the same
     /// tick. Nor is its own signal kept back, so that a handler of the program's which interrupts
     /// this one is sampled.
     pub(crate) fn of_runtime(handler: usize) -> Self {
