@@ -87,7 +87,6 @@ impl Owned {
 
     /// Has the calling thread interrupted, whose id this is. Gives the time of its single event.
     fn begin(&self, thread: u32) -> u64 {
-        self.begin_timer(thread);
         let mut random = Random::of(thread);
         let period = random.period();
         let first = LEAST_NS + random.below(period);
@@ -97,6 +96,9 @@ impl Owned {
             self.end_events();
         }
         self.period_ns.store(if has_events { period as u32 } else { 0 }, Relaxed);
+        // Last: the kernel may take longer to make events than a short thread works, and a tick
+        // meanwhile would interrupt the thread behind that.
+        self.begin_timer(thread);
         first
     }
 
