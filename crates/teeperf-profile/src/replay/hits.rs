@@ -64,6 +64,11 @@ impl Hits {
         self.ns += other.ns;
         self.squares += other.squares;
     }
+
+    /// Variance of the time that they tell, by its square.
+    pub(crate) fn relative_variance(&self) -> f64 {
+        if self.ns > 0.0 { self.squares / (self.ns * self.ns) } else { 0.0 }
+    }
 }
 
 /// Samples of a place by the source that interrupted the thread.

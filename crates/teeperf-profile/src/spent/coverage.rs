@@ -24,8 +24,9 @@ const LONGEST_PIECE: f64 = 0.6;
 /// Part of a system call in which the kernel takes no interrupts: an event that falls due there
 /// comes behind the call.
 const WITHOUT_INTERRUPTS: f64 = 0.3;
-/// Longest page fault, milliseconds.
+/// Longest page fault, and longest time around a wait, milliseconds.
 const LONGEST_FAULT: f64 = 0.02;
+const LONGEST_WAIT: f64 = 0.03;
 
 /// CPU time of a function, milliseconds.
 #[derive(Clone, Copy, Debug, Default)]
@@ -34,18 +35,21 @@ struct Work {
     calls: f64,
     faults: f64,
     hooks: f64,
+    /// Around waits.
+    waits: f64,
 }
 
 impl Work {
     fn times(self, length: f64) -> Self {
-        let Self { user, calls, faults, hooks } = self;
-        let [user, calls, faults, hooks] = [user, calls, faults, hooks].map(|ms| length * ms);
-        Self { user, calls, faults, hooks }
+        let Self { user, calls, faults, hooks, waits } = self;
+        let all = [user, calls, faults, hooks, waits].map(|ms| length * ms);
+        let [user, calls, faults, hooks, waits] = all;
+        Self { user, calls, faults, hooks, waits }
     }
 
     /// All but that of hooks.
     fn own(self) -> f64 {
-        self.user + self.calls + self.faults
+        self.user + self.calls + self.faults + self.waits
     }
 }
 
@@ -56,22 +60,28 @@ enum Doing {
     Call,
     Fault,
     Hook,
+    Wait,
 }
 
 /// Pieces of a program in an order at random: each with its function and length.
 fn pieces(program: &[Work], random: &mut Random) -> Vec<(usize, Doing, f64)> {
     let mut pieces = Vec::new();
     for (function, work) in program.iter().enumerate() {
-        let Work { user, calls, faults, hooks } = *work;
+        let Work { user, calls, faults, hooks, waits } = *work;
         let kinds = [
             (Doing::User, user),
             (Doing::Call, calls),
             (Doing::Fault, faults),
             (Doing::Hook, hooks),
+            (Doing::Wait, waits),
         ];
         for (doing, mut left) in kinds {
             while left > 0.0 {
-                let longest = if doing == Doing::Fault { LONGEST_FAULT } else { LONGEST_PIECE };
+                let longest = match doing {
+                    Doing::Fault => LONGEST_FAULT,
+                    Doing::Wait => LONGEST_WAIT,
+                    Doing::User | Doing::Call | Doing::Hook => LONGEST_PIECE,
+                };
                 let length = left.min(longest * random.uniform());
                 pieces.push((function, doing, length));
                 left -= length;
@@ -105,6 +115,13 @@ fn run(program: &[Work], random: &mut Random) -> CallTree {
         let kinds = tree.spent.hits.entry((nodes[function], place)).or_default();
         let is_user = matches!(doing, Doing::User | Doing::Hook);
         has_faults |= doing == Doing::Fault;
+        if doing == Doing::Wait {
+            // No tick comes here, and the thread may have waited for any time.
+            now += length;
+            *tree.spent.waits.entry(nodes[function]).or_default() += 1;
+            until_tick = TICK * random.uniform();
+            continue;
+        }
         let mut left = length;
         while left > 0.0 {
             let step = left.min(until_tick).min(if is_user { until_event } else { left });
@@ -113,7 +130,7 @@ fn run(program: &[Work], random: &mut Random) -> CallTree {
             until_event -= match doing {
                 Doing::User | Doing::Hook => step,
                 Doing::Call => WITHOUT_INTERRUPTS * step,
-                Doing::Fault => 0.0,
+                Doing::Fault | Doing::Wait => 0.0,
             };
             if until_event <= 0.0 {
                 kinds.events.add(one(EVENT));
@@ -175,6 +192,8 @@ struct Figures {
     /// Mean error of the total, and mean width of the bounds, as parts of the true total.
     bias: f64,
     width: f64,
+    /// Root of the mean square of that error.
+    deviation: f64,
 }
 
 const RUNS: usize = 100;
@@ -189,7 +208,9 @@ fn figures(program: &[Work]) -> Vec<Figures> {
             let truth = work.own() * MS;
             let total = told.get(&far_name(at as u64)).map_or(Time::default(), |row| row.total);
             figures.held += usize::from(total.low <= truth && truth <= total.high);
-            figures.bias += (total.value - truth) / truth / RUNS as f64;
+            let error = (total.value - truth) / truth;
+            figures.bias += error / RUNS as f64;
+            figures.deviation = figures.deviation.hypot(error / (RUNS as f64).sqrt());
             figures.width += (total.high - total.low) / truth / RUNS as f64;
         }
     }
@@ -207,6 +228,7 @@ fn bounds_hold_the_truth() {
     let calls = |user, calls| Work { user, calls, ..Work::default() };
     let faults = |user, faults| Work { user, faults, ..Work::default() };
     let hooks = |user, hooks| Work { user, hooks, ..Work::default() };
+    let waits = |user, waits| Work { user, waits, ..Work::default() };
     // Those of one row differ in their length alone.
     let programs: &[(&[f64], &[Work])] = &[
         (&[1.0, 10.0, 100.0], &[user(10.0), user(6.0), user(3.0), user(1.0)]),
@@ -219,6 +241,12 @@ fn bounds_hold_the_truth() {
         (&[1.0, 10.0], &[user(20.0), calls(5.0, 15.0), faults(5.0, 15.0)]),
         // One fault each tick and less.
         (&[1.0, 10.0], &[user(190.0), calls(10.0, 90.0), faults(10.0, 1.0)]),
+        // Both may be told by chance alone.
+        (&[10.0], &[faults(5.0, 5.0), faults(5.0, 5.0)]),
+        (&[1.0, 10.0, 50.0], &[calls(1.0, 11.0), calls(1.0, 11.0), waits(0.3, 0.6)]),
+        (&[1.0, 10.0], &[calls(1.0, 11.0), calls(1.0, 11.0), waits(0.3, 3.0)]),
+        (&[1.0, 10.0], &[calls(10.0, 5.0), user(10.0), waits(3.0, 0.3)]),
+        (&[10.0, 50.0], &[faults(10.0, 10.0), calls(1.0, 10.0), waits(1.0, 3.0)]),
     ];
     for (lengths, program) in programs {
         for length in *lengths {
@@ -255,4 +283,13 @@ fn bounds_of_user_code_are_as_narrow_as_samples_allow() {
         let allowed = 2.0 * 1.96 * (share * (1.0 - share) * all).sqrt() / work.user;
         assert!(figures.width < 1.2 * allowed, "{work:?}: {figures:?}");
     }
+}
+
+/// Guards: system calls that have the time of few ticks in user code, and not their own.
+#[test]
+fn system_calls_beside_waits_keep_their_time() {
+    let calls = Work { user: 50.0, calls: 550.0, ..Work::default() };
+    let program = [calls, calls, Work { user: 15.0, waits: 150.0, ..Work::default() }];
+    let all = figures(&program);
+    assert!(all.iter().take(2).all(|figures| figures.deviation < 0.1), "{all:?}");
 }

@@ -15,6 +15,10 @@ const DEVIATIONS: f64 = 2.0;
 /// Threads with fewer samples have the weights of all of these in their program. A thread that
 /// lives for less than a period may have no sample, or one that stands for more than its time.
 const FEW: u64 = 200;
+/// CPU time around a wait in the mean, and the deviation of that, nanoseconds.
+const OF_A_WAIT_NS: f64 = 10e3;
+/// Least of it: the thread leaves its processor and comes back.
+const LEAST_OF_A_WAIT_NS: f64 = 1e3;
 /// Samples that are too few to tell of more time than they may stand for.
 const FEW_IN_KERNEL: u64 = 8;
 
@@ -33,6 +37,27 @@ struct Sums {
     cpu_alone_ns: f64,
     /// How often they waited.
     waits: u64,
+}
+
+/// CPU time that a tick stands for, as a part of the time from one tick to the next, and the
+/// variance of that.
+#[derive(Clone, Copy)]
+struct Each {
+    part: f64,
+    error: f64,
+}
+
+impl Each {
+    /// Of a thread that waits, whatever its samples tell: some ticks do not come, and the kernel
+    /// looks at timers at others alone.
+    const KNOWN: Self = Self { part: 1.0, error: 0.01 };
+
+    /// Few samples tell less than is known before.
+    fn beside_what_is_known(self) -> Self {
+        let told = part(Self::KNOWN.error, Self::KNOWN.error + self.error);
+        let known = Self::KNOWN.part;
+        Self { part: known + told * (self.part - known), error: told * self.error }
+    }
 }
 
 /// Time of the kernel by where it is, nanoseconds.
@@ -94,12 +119,13 @@ impl Sums {
     /// stand for equal parts of its CPU time. One that waits misses some.
     fn kernel(&self) -> Kernel {
         let all_ns = (self.cpu_ns - self.events.ns).max(0.0);
-        let each = self.each_tick();
+        let Each { part: each, error } = self.each_tick();
         let faults_ns = (each * self.elsewhere.ns - self.events.ns).max(0.0);
+        let of_each = error * self.elsewhere.ns * self.elsewhere.ns;
         let most_ns = all_ns.min(each * self.faults.ns);
         // As much may have come by chance.
-        let variance = self.events.squares + each * each * self.elsewhere.squares;
-        let is_chance = faults_ns <= DEVIATIONS * variance.sqrt();
+        let of_ticks = each * each * self.elsewhere.squares + of_each;
+        let is_chance = faults_ns <= DEVIATIONS * (self.events.squares + of_ticks).sqrt();
         let faults_ns = faults_ns.min(most_ns);
         let of_calls = all_ns - faults_ns;
         if self.waits == 0 {
@@ -108,20 +134,22 @@ impl Sums {
         }
         // Of threads without page faults, ticks in user code tell what one stands for.
         let is_told = is_chance && self.elsewhere.samples >= FEW_IN_KERNEL;
-        let each = if is_told { part(self.events.ns, self.elsewhere.ns) } else { 1.0 };
+        let Each { part: each, error } =
+            if is_told { self.each_in_user_code() } else { Each::KNOWN };
         let seen_ns = each * self.behind_calls.ns;
-        let error = match is_told {
-            true => {
-                let of = |hits: &Hits| part(hits.squares, hits.ns * hits.ns);
-                of(&self.elsewhere) + of(&self.events)
-            }
-            false => 0.0,
-        };
         let of_count = each * each * self.behind_calls.squares;
-        let variance = self.events.squares + of_count + error * seen_ns * seen_ns;
-        let unseen = self.unseen(of_calls - seen_ns, variance);
+        let of_faults = if faults_ns > 0.0 { of_ticks } else { 0.0 };
+        let variance = self.events.squares + of_faults + of_count + error * seen_ns * seen_ns;
+        let unseen = self.unseen(of_calls, seen_ns, variance);
         let calls_ns = of_calls - unseen.waits_ns - unseen.unplaced_ns;
         Kernel { faults_ns, calls_ns, unseen, variance }
+    }
+
+    /// What a tick of a thread which waits stands for by those in user code.
+    fn each_in_user_code(&self) -> Each {
+        let part = part(self.events.ns, self.elsewhere.ns);
+        let error = self.elsewhere.relative_variance() + self.events.relative_variance();
+        Each { part, error: part * part * error }.beside_what_is_known()
     }
 
     /// Samples of timers of threads with events, wherever these were.
@@ -138,25 +166,33 @@ impl Sums {
         self.waits > 0 && self.cpu_ns - ticks.ns > DEVIATIONS * deviation_ns
     }
 
-    /// CPU time that a tick stands for, as a part of the time from one to the next.
-    fn each_tick(&self) -> f64 {
-        match self.misses_ticks() {
-            true => 1.0,
-            false => part(self.cpu_ns, self.ticks().ns),
+    /// What a tick stands for.
+    fn each_tick(&self) -> Each {
+        let ticks = self.ticks();
+        let each = part(self.cpu_ns, ticks.ns);
+        if self.waits == 0 {
+            return Each { part: each, error: 0.0 };
         }
+        if self.misses_ticks() {
+            return Each::KNOWN;
+        }
+        let of_waits = part(self.waits as f64 * OF_A_WAIT_NS, self.cpu_ns).min(1.0);
+        let error = ticks.relative_variance() + of_waits * of_waits;
+        Each { part: each * (1.0 - of_waits), error: each * each * error }.beside_what_is_known()
     }
 
-    /// Time of which ticks do not tell, with the variance of that, of a thread that waits: it is
-    /// around waits, as far as these take so much.
-    fn unseen(&self, unseen_ns: f64, variance: f64) -> Unseen {
-        let unseen_ns = unseen_ns.max(0.0);
+    /// Time of which ticks do not tell, of a thread that waits and has so much where they tell of
+    /// `seen_ns`, with the variance of that: it is around waits, as far as these take so much.
+    fn unseen(&self, of_ns: f64, seen_ns: f64, variance: f64) -> Unseen {
+        let unseen_ns = (of_ns - seen_ns).max(0.0);
         let most_ns = match self.samples() {
             0..FEW_IN_KERNEL => 0.0,
             // Where more is missing, the program works in step with the ticks.
             _ => self.waits as f64 * off_cpu::MOST_OF_A_WAIT_NS as f64,
         };
-        let waits_ns = unseen_ns.min(most_ns);
-        let beyond_ns = unseen_ns - waits_ns;
+        let least_ns = most_ns.min(self.waits as f64 * LEAST_OF_A_WAIT_NS).min(of_ns);
+        let waits_ns = unseen_ns.clamp(least_ns, most_ns);
+        let beyond_ns = (unseen_ns - waits_ns).max(0.0);
         let is_chance = beyond_ns <= DEVIATIONS * variance.sqrt();
         Unseen { waits_ns, unplaced_ns: if is_chance { 0.0 } else { beyond_ns } }
     }
@@ -168,7 +204,7 @@ impl Sums {
             return (part(self.cpu_alone_ns, self.alone.ns), Unseen::default());
         }
         let variance = variance_of_ticks(&self.alone, self.cpu_alone_ns);
-        let unseen = self.unseen(self.cpu_alone_ns - self.alone.ns, variance);
+        let unseen = self.unseen(self.cpu_alone_ns, self.alone.ns, variance);
         let placed_ns = self.cpu_alone_ns - unseen.waits_ns - unseen.unplaced_ns;
         (part(placed_ns, self.alone.ns), unseen)
     }
@@ -272,10 +308,12 @@ pub(crate) struct Weights {
     pub(super) user: f64,
     /// Those of timers of threads without events.
     pub(super) alone: f64,
-    /// Page faults by node, in a pool by function, as parts of the samples of timers elsewhere.
-    pub(super) faults: HashMap<u32, f64>,
+    /// Page faults by node, in a pool by function.
+    pub(super) faults: HashMap<u32, Faults>,
     /// All page faults, nanoseconds.
     pub(super) faults_ns: f64,
+    /// Variance of what a tick stands for.
+    pub(super) faults_error: f64,
     /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some,
     /// that around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
@@ -285,6 +323,15 @@ pub(crate) struct Weights {
     pub(super) wait_variance: f64,
     /// Time of which no sample tells, and which may be as much by chance, nanoseconds.
     pub(super) unsampled_ns: f64,
+}
+
+/// Page faults of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Faults {
+    /// As a part of the samples of timers elsewhere.
+    pub(super) part: f64,
+    /// How much they differ with the time that these samples tell.
+    pub(super) slope: f64,
 }
 
 impl Weights {
@@ -332,12 +379,14 @@ impl Weights {
         let of_waits = if of_events.waits_ns > 0.0 { variance } else { 0.0 };
         let of_doubt = (unseen.doubtful_ns() / 2.0).powi(2);
         let error = of_waits + of_doubt;
+        let each = sums.each_tick();
         let weights = Self {
             kernel: part(placed, sums.behind_calls.ns),
             kernel_error: part(error, placed * placed),
             alone,
-            faults: faults(by_key, sums.each_tick(), faults_ns),
+            faults: faults(by_key, each.part, faults_ns),
             faults_ns,
+            faults_error: each.error,
             unsampled_ns,
             ..Self::default()
         };
@@ -367,25 +416,29 @@ impl Unseen {
     }
 }
 
-/// Parts of the samples of timers in user code that are page faults, by a key of nodes, where so
-/// much time is.
-fn faults(mut by_key: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap<u32, f64> {
+/// Page faults by a key of nodes, where so much time is.
+fn faults(mut by_key: HashMap<u32, Kinds>, each: f64, of_faults: f64) -> HashMap<u32, Faults> {
     if of_faults <= 0.0 {
         return HashMap::new();
     }
     by_key.retain(|_, told| told.faults.samples > 0);
     // Timers tell more time of a node than events do: its faults, the less surely the more of it
-    // may be chance.
+    // may be chance. With the slope of that.
     let beyond = |Kinds { events, timers, .. }: &Kinds| {
         let beyond = (each * timers.ns - events.ns).max(0.0);
-        let (square, variance) = (beyond * beyond, each * each * timers.squares + events.squares);
-        beyond * part(square, square + DEVIATIONS * variance)
+        let variance = each * each * timers.squares + events.squares;
+        let sure = part(beyond * beyond, beyond * beyond + DEVIATIONS * variance);
+        (beyond * sure, sure * (3.0 - 2.0 * sure))
     };
-    let known: f64 = by_key.values().map(beyond).sum();
+    let known: f64 = by_key.values().map(|told| beyond(told).0).sum();
     let all: f64 = by_key.values().map(|told| told.timers.ns).sum();
     let of = |(key, told): (u32, Kinds)| match known > 0.0 {
-        true => (key, of_faults * part(beyond(&told), known * told.timers.ns)),
-        false => (key, part(of_faults, all)),
+        true => {
+            let (ns, slope) = beyond(&told);
+            let each = of_faults / known;
+            (key, Faults { part: each * part(ns, told.timers.ns), slope: each * slope })
+        }
+        false => (key, Faults { part: part(of_faults, all), slope: 1.0 }),
     };
     by_key.into_iter().map(of).collect()
 }
@@ -522,7 +575,8 @@ mod tests {
         tree.spent.cpu_ns = 2_000_000_000;
         tree.spent.waits.insert(2, 1000);
         let weights = alone(&tree);
-        assert_eq!((weights.kernel, weights.wait_ns), (1.0, 0.0));
+        assert_eq!(weights.kernel, 1.0);
+        assert!(weights.wait_ns <= OF_A_WAIT_NS, "{}", weights.wait_ns);
     }
 
     /// Guards: a long call of a short run, told as time of no known place where others met page
@@ -538,7 +592,8 @@ mod tests {
         tree.spent.cpu_ns = 260_000_000;
         tree.spent.waits.insert(2, 20);
         let weights = alone(&tree);
-        assert_eq!((weights.kernel, weights.unplaced_ns), (1.0, 0.0));
+        assert!((weights.kernel - 1.0).abs() < 1e-3, "{}", weights.kernel);
+        assert_eq!(weights.unplaced_ns, 0.0);
     }
 
     /// Guards: events that came late, behind a system call, told as user time.
