@@ -241,7 +241,7 @@ fn bounds_hold_the_truth() {
         (&[1.0, 10.0], &[user(20.0), calls(5.0, 15.0), faults(5.0, 15.0)]),
         // One fault each tick and less.
         (&[1.0, 10.0], &[user(190.0), calls(10.0, 90.0), faults(10.0, 1.0)]),
-        // Both may be told by chance alone.
+        // It may be chance that one has more of the faults than the other.
         (&[10.0], &[faults(5.0, 5.0), faults(5.0, 5.0)]),
         (&[1.0, 10.0, 50.0], &[calls(1.0, 11.0), calls(1.0, 11.0), waits(0.3, 0.6)]),
         (&[1.0, 10.0], &[calls(1.0, 11.0), calls(1.0, 11.0), waits(0.3, 3.0)]),
