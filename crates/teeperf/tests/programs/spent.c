@@ -19,7 +19,7 @@ __attribute__((noinline)) static int tiny(int x)
 
 __attribute__((noinline)) static void loops(void)
 {
-	for (volatile int i = 0; i < 300000; i++)
+	for (volatile int i = 0; i < 600000; i++)
 		;
 }
 
