@@ -133,7 +133,8 @@ pub(crate) fn put(
                     let all = slope.max(1.0).powi(2);
                     let squares = hits.timers.squares * (all - faults * faults).max(0.0);
                     let of_each = weights.faults_error * hits.timers.ns * hits.timers.ns;
-                    (squares + of_each).min(weights.faults_ns * weights.faults_ns)
+                    let of_doubt = weights.faults_doubt * (hits.timers.ns * faults).powi(2);
+                    (squares + of_each).min(weights.faults_ns * weights.faults_ns) + of_doubt
                 }
             };
         }

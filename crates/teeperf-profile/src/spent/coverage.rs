@@ -293,3 +293,21 @@ fn system_calls_beside_waits_keep_their_time() {
     let all = figures(&program);
     assert!(all.iter().take(2).all(|figures| figures.deviation < 0.1), "{all:?}");
 }
+
+/// Guards: threads that begin at one tick and end before the next, whose page faults have no place.
+#[test]
+fn time_of_no_known_place_may_be_page_faults() {
+    let mut tree = CallTree::new(0);
+    let node = tree.tree.child(0, word::call(site(0)));
+    let many = |samples: u32, ms: f64| {
+        let [ns, squares] = [ms * MS, (ms * MS).powi(2)].map(|each| each * f64::from(samples));
+        Hits { samples: samples.into(), ns, squares }
+    };
+    let timers = many(200, TICK);
+    let kinds = Kinds { events: many(400, EVENT), timers, faults: timers, ..Kinds::default() };
+    tree.spent.hits.insert((node, Interrupted::Site(site(0), false)), kinds);
+    tree.spent.cpu_ns = (1600.0 * MS) as u64;
+    tree.spent.waits.insert(node, 100);
+    let total = told(&tree)[&far_name(0)].total;
+    assert!(total.value < 900.0 * MS && total.high > 1200.0 * MS, "{total:?}");
+}

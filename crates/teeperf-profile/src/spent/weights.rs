@@ -312,8 +312,10 @@ pub(crate) struct Weights {
     pub(super) faults: HashMap<u32, Faults>,
     /// All page faults, nanoseconds.
     pub(super) faults_ns: f64,
-    /// Variance of what a tick stands for.
+    /// Variance of what a tick stands for, and that of all page faults by their square, where the
+    /// place of some time is a guess.
     pub(super) faults_error: f64,
+    pub(super) faults_doubt: f64,
     /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some,
     /// that around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
@@ -387,6 +389,7 @@ impl Weights {
             faults: faults(by_key, each.part, faults_ns),
             faults_ns,
             faults_error: each.error,
+            faults_doubt: part(of_doubt, faults_ns * faults_ns),
             unsampled_ns,
             ..Self::default()
         };
