@@ -48,10 +48,10 @@ fn in_a_static_program() {
 #[test]
 fn that_the_program_tells_of() {
     let include = format!("-I{}/../teeperf-rt/include", env!("CARGO_MANIFEST_DIR"));
-    for (says, stacks) in
-        [("-DSAYS_SO", "auto"), ("-DSAYS_WHERE", "auto"), ("-DSAYS_WHERE", "always")]
-    {
-        paths_agree(&["--stacks", stacks], &WAYS[3], &[says, &include]);
+    for says in ["-DSAYS_SO", "-DSAYS_WHERE"] {
+        for stacks in ["auto", "always"] {
+            paths_agree(&["--stacks", stacks], &WAYS[3], &[says, &include]);
+        }
     }
     paths_agree(&["--stacks", "never"], &WAYS[1], &["-DSAYS_SO", &include]);
     paths_agree(TREE, &WAYS[1], &["-DSAYS_SO", &include]);
