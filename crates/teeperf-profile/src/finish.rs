@@ -366,7 +366,12 @@ impl Gathered {
                 }
             };
             self.warnings.add(|| {
-                format!("no sample tells which function called the kernel for {time}, {part:.1} % of CPU time: functions may lack up to that, and `[kernel]` has it.{of_waits} The kernel's tick misses them where a timer wakes the program in step with it, and in short threads that a busy kernel starts at its ticks")
+                format!(
+                    "no sample tells which function called the kernel for {time}, {part:.1} % of \
+                     CPU time: functions may lack up to that, and `[kernel]` has it.{of_waits} The \
+                     kernel's tick misses them where a timer wakes the program in step with it, \
+                     and in short threads that a busy kernel starts at its ticks"
+                )
             });
         }
     }

@@ -16,7 +16,6 @@ use std::collections::HashMap;
 use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
 use crate::replay::{CallTree, Hits, Interrupted, pseudo};
-use weights::Faults;
 pub(crate) use weights::{Pools, Weights, samples};
 
 /// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
@@ -89,7 +88,8 @@ pub(crate) fn put(
     hits.sort_unstable_by_key(|(place, _)| **place);
     for (&(node, place), hits) in hits {
         let own = numbers[node as usize];
-        let Faults { part: faults, slope } = weights.faults.get(&node).copied().unwrap_or_default();
+        let of_faults = weights.faults.get(&node).copied().unwrap_or_default();
+        let faults = of_faults.part;
         let is_in_kernel = place.is_in_kernel();
         let events = if is_in_kernel { 0.0 } else { 1.0 };
         let (function, site) = match place {
@@ -128,14 +128,7 @@ pub(crate) fn put(
             let ns = hits.timers.ns * weights.kernel;
             out[there as usize].spent.variance += match is_in_kernel {
                 true => ns * ns * weights.kernel_error,
-                // Page faults are what code without them leaves of all these samples.
-                false => {
-                    let all = slope.max(1.0).powi(2);
-                    let squares = hits.timers.squares * (all - faults * faults).max(0.0);
-                    let of_each = weights.faults_error * hits.timers.ns * hits.timers.ns;
-                    let of_doubt = weights.faults_doubt * (hits.timers.ns * faults).powi(2);
-                    (squares + of_each).min(weights.faults_ns * weights.faults_ns) + of_doubt
-                }
+                false => weights.variance_of_faults(&hits.timers, of_faults),
             };
         }
     }

@@ -49,13 +49,10 @@ pub(crate) struct Hits {
 }
 
 impl Hits {
-    /// Adds samples that stand for so much together, each for an equal part.
-    fn count(&mut self, samples: u64, each_ns: f64) {
-        self.add(Self {
-            samples,
-            ns: samples as f64 * each_ns,
-            squares: samples as f64 * each_ns * each_ns,
-        });
+    /// So many samples, each of which stands for so much.
+    pub(crate) fn of(samples: u64, each_ns: f64) -> Self {
+        let count = samples as f64;
+        Self { samples, ns: count * each_ns, squares: count * each_ns * each_ns }
     }
 
     /// Adds others.
@@ -176,15 +173,15 @@ impl Spent {
             let is_of_event = sample.is_of_user_mode;
             let each_ns = if is_of_event { each_ns } else { each_ns.min(TIMER_NS) };
             let hits = self.at(node, Interrupted::Hook(false));
-            hits.of(sample).count(sample.missed.into(), each_ns);
+            hits.of(sample).add(Hits::of(sample.missed.into(), each_ns));
         }
         if sample.is_end {
             return;
         }
         let hits = self.at(node, sample.interrupted());
-        hits.of(sample).count(1, each_ns);
+        hits.of(sample).add(Hits::of(1, each_ns));
         if sample.has_faults {
-            hits.faults.count(1, each_ns);
+            hits.faults.add(Hits::of(1, each_ns));
         }
     }
 }

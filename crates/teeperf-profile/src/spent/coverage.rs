@@ -133,13 +133,13 @@ fn run(program: &[Work], random: &mut Random) -> CallTree {
                 Doing::Fault | Doing::Wait => 0.0,
             };
             if until_event <= 0.0 {
-                kinds.events.add(one(EVENT));
+                kinds.events.add(Hits::of(1, EVENT * MS));
                 until_event = EVENT * (1.0 + EVENT_SPREAD * (2.0 * random.uniform() - 1.0));
             }
             if until_tick <= 0.0 {
-                kinds.timers.add(one(TICK));
+                kinds.timers.add(Hits::of(1, TICK * MS));
                 if has_faults && doing != Doing::Call {
-                    kinds.faults.add(one(TICK));
+                    kinds.faults.add(Hits::of(1, TICK * MS));
                 }
                 (has_faults, until_tick) = (doing == Doing::Fault, TICK);
             }
@@ -148,11 +148,6 @@ fn run(program: &[Work], random: &mut Random) -> CallTree {
     tree.spent.hits.retain(|_, kinds| *kinds != Kinds::default());
     tree.spent.cpu_ns = (now * MS) as u64;
     tree
-}
-
-/// A sample that stands for so many milliseconds.
-fn one(ms: f64) -> Hits {
-    Hits { samples: 1, ns: ms * MS, squares: (ms * MS).powi(2) }
 }
 
 /// Rows of a report of a thread, by function.
@@ -299,12 +294,8 @@ fn system_calls_beside_waits_keep_their_time() {
 fn time_of_no_known_place_may_be_page_faults() {
     let mut tree = CallTree::new(0);
     let node = tree.tree.child(0, word::call(site(0)));
-    let many = |samples: u32, ms: f64| {
-        let [ns, squares] = [ms * MS, (ms * MS).powi(2)].map(|each| each * f64::from(samples));
-        Hits { samples: samples.into(), ns, squares }
-    };
-    let timers = many(200, TICK);
-    let kinds = Kinds { events: many(400, EVENT), timers, faults: timers, ..Kinds::default() };
+    let (events, timers) = (Hits::of(400, EVENT * MS), Hits::of(200, TICK * MS));
+    let kinds = Kinds { events, timers, faults: timers, ..Kinds::default() };
     tree.spent.hits.insert((node, Interrupted::Site(site(0), false)), kinds);
     tree.spent.cpu_ns = (1600.0 * MS) as u64;
     tree.spent.waits.insert(node, 100);

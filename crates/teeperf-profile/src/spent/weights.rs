@@ -39,17 +39,17 @@ struct Sums {
     waits: u64,
 }
 
-/// CPU time that a tick stands for, as a part of the time from one tick to the next, and the
-/// variance of that.
+/// CPU time that a tick stands for, as a part of the time from one tick to the next.
 #[derive(Clone, Copy)]
 struct Each {
     part: f64,
+    /// Variance of that.
     error: f64,
 }
 
 impl Each {
-    /// Of a thread that waits, whatever its samples tell: some ticks do not come, and the kernel
-    /// looks at timers at others alone.
+    /// A thread that waits has this before its samples tell: the kernel keeps some ticks back, and
+    /// looks at timers at the others alone.
     const KNOWN: Self = Self { part: 1.0, error: 0.01 };
 
     /// Few samples tell less than is known before.
@@ -62,6 +62,7 @@ impl Each {
 
 /// Time of the kernel by where it is, nanoseconds.
 struct Kernel {
+    each: Each,
     faults_ns: f64,
     /// In system calls that samples tell of.
     calls_ns: f64,
@@ -119,7 +120,8 @@ impl Sums {
     /// stand for equal parts of its CPU time. One that waits misses some.
     fn kernel(&self) -> Kernel {
         let all_ns = (self.cpu_ns - self.events.ns).max(0.0);
-        let Each { part: each, error } = self.each_tick();
+        let of_tick = self.each_tick();
+        let Each { part: each, error } = of_tick;
         let faults_ns = (each * self.elsewhere.ns - self.events.ns).max(0.0);
         let of_each = error * self.elsewhere.ns * self.elsewhere.ns;
         let most_ns = all_ns.min(each * self.faults.ns);
@@ -130,7 +132,7 @@ impl Sums {
         let of_calls = all_ns - faults_ns;
         if self.waits == 0 {
             let (calls_ns, unseen, variance) = (of_calls, Unseen::default(), 0.0);
-            return Kernel { faults_ns, calls_ns, unseen, variance };
+            return Kernel { each: of_tick, faults_ns, calls_ns, unseen, variance };
         }
         // Of threads without page faults, ticks in user code tell what one stands for.
         let is_told = is_chance && self.elsewhere.samples >= FEW_IN_KERNEL;
@@ -142,14 +144,14 @@ impl Sums {
         let variance = self.events.squares + of_faults + of_count + error * seen_ns * seen_ns;
         let unseen = self.unseen(of_calls, seen_ns, variance);
         let calls_ns = of_calls - unseen.waits_ns - unseen.unplaced_ns;
-        Kernel { faults_ns, calls_ns, unseen, variance }
+        Kernel { each: of_tick, faults_ns, calls_ns, unseen, variance }
     }
 
-    /// What a tick of a thread which waits stands for by those in user code.
+    /// Events and ticks in user code tell this of a thread that waits.
     fn each_in_user_code(&self) -> Each {
-        let part = part(self.events.ns, self.elsewhere.ns);
+        let each = part(self.events.ns, self.elsewhere.ns);
         let error = self.elsewhere.relative_variance() + self.events.relative_variance();
-        Each { part, error: part * part * error }.beside_what_is_known()
+        Each { part: each, error: each * each * error }.beside_what_is_known()
     }
 
     /// Samples of timers of threads with events, wherever these were.
@@ -166,7 +168,7 @@ impl Sums {
         self.waits > 0 && self.cpu_ns - ticks.ns > DEVIATIONS * deviation_ns
     }
 
-    /// What a tick stands for.
+    /// All ticks and the CPU time tell this.
     fn each_tick(&self) -> Each {
         let ticks = self.ticks();
         let each = part(self.cpu_ns, ticks.ns);
@@ -311,11 +313,11 @@ pub(crate) struct Weights {
     /// Page faults by node, in a pool by function.
     pub(super) faults: HashMap<u32, Faults>,
     /// All page faults, nanoseconds.
-    pub(super) faults_ns: f64,
+    faults_ns: f64,
     /// Variance of what a tick stands for, and that of all page faults by their square, where the
     /// place of some time is a guess.
-    pub(super) faults_error: f64,
-    pub(super) faults_doubt: f64,
+    faults_error: f64,
+    faults_doubt: f64,
     /// Time of the kernel of which no sample tells the place, nanoseconds. Where there is some,
     /// that around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
@@ -368,7 +370,7 @@ impl Weights {
             let weights = Self { kernel: each, user: each, alone, ..Self::default() };
             return weights.with_unseen(unseen, sums.alone.squares, sums);
         }
-        let Kernel { faults_ns, calls_ns, unseen: of_events, variance } = sums.kernel();
+        let Kernel { each, faults_ns, calls_ns, unseen: of_events, variance } = sums.kernel();
         // Samples cost time of the kernel themselves.
         let least = DEVIATIONS * sums.events.squares.sqrt() + OWN_COST * sums.cpu_ns;
         let placed = sums.placed_ns().min(calls_ns);
@@ -381,7 +383,6 @@ impl Weights {
         let of_waits = if of_events.waits_ns > 0.0 { variance } else { 0.0 };
         let of_doubt = (unseen.doubtful_ns() / 2.0).powi(2);
         let error = of_waits + of_doubt;
-        let each = sums.each_tick();
         let weights = Self {
             kernel: part(placed, sums.behind_calls.ns),
             kernel_error: part(error, placed * placed),
@@ -394,6 +395,16 @@ impl Weights {
             ..Self::default()
         };
         weights.with_unseen(unseen, variance + sums.alone.squares, sums)
+    }
+
+    /// Variance of the page faults that these samples of a timer tell, beside that of the samples:
+    /// page faults are what code without them leaves of all these.
+    pub(super) fn variance_of_faults(&self, timers: &Hits, faults: Faults) -> f64 {
+        let Faults { part, slope } = faults;
+        let squares = timers.squares * (slope.max(1.0).powi(2) - part * part).max(0.0);
+        let of_each = self.faults_error * timers.ns * timers.ns;
+        let of_doubt = self.faults_doubt * (timers.ns * part).powi(2);
+        (squares + of_each).min(self.faults_ns * self.faults_ns) + of_doubt
     }
 
     /// With time of which ticks do not tell, that has such a variance.
@@ -465,8 +476,7 @@ mod tests {
 
     /// So many samples, each of so many milliseconds.
     fn hits(samples: u64, each_ms: f64) -> Hits {
-        let (n, each) = (samples as f64, each_ms * MS);
-        Hits { samples, ns: n * each, squares: n * each * each }
+        Hits::of(samples, each_ms * MS)
     }
 
     /// Of a thread with samples of events, and of its timer in the kernel.
