@@ -191,10 +191,11 @@ impl Families {
         self.families.iter_mut().for_each(|family| family.is_let_go = !family.heirs.is_lent());
     }
 
-    /// Gives up the memory that was found so, but for that of processes that are not written yet. So a
-    /// recorder of a hundred thousand processes, one after the other, has no descriptor of each.
+    /// Gives up the memory that was found so, but for that of processes that are not written yet or
+    /// that nobody was told of. So a recorder of a hundred thousand processes, one after the other, has
+    /// no descriptor of each.
     pub(crate) fn give_up_what_is_let_go(&mut self) {
-        self.families.retain(|family| !family.is_let_go || !family.seen.is_empty());
+        self.families.retain(|family| !family.is_let_go || family.has_more());
     }
 
     /// Whether there are processes that have memory of others, or may yet have some: children that have
@@ -212,6 +213,13 @@ impl Families {
 }
 
 impl Family {
+    /// Whether a process claims a slot, or says that it is not recorded, since the last look; or what a
+    /// slot has is not written yet.
+    fn has_more(&self) -> bool {
+        let is_claimed = self.heirs.claims().next().is_some();
+        is_claimed || !self.seen.is_empty() || self.heirs.refused() != self.refused
+    }
+
     fn attached(
         &self,
         id: u32,
@@ -391,6 +399,35 @@ mod tests {
         families.families[0].seen.clear();
         families.give_up_what_is_let_go();
         assert!(!families.may_be_there());
+    }
+
+    /// Guards: the drain hears of a process that claimed a slot, or that says that it is not recorded,
+    /// after the drain's last look, and ended before the drain asked whether any are there.
+    #[test]
+    fn memory_has_more_until_the_drain_has_seen_it() {
+        use std::os::unix::fs::FileExt;
+        use teeperf_wire::heirs::{REFUSED, SLOTS, slot};
+
+        let heirs = Arc::new(Heirs::create(None).unwrap());
+        let lent = std::fs::File::from(heirs.lend().unwrap());
+        let write = |at: usize, number: u32| {
+            lent.write_all_at(&number.to_le_bytes(), at as u64).unwrap();
+        };
+        write(SLOTS + slot::PID, u32::MAX);
+        write(SLOTS + slot::STATE, slot::READY);
+        write(REFUSED + 4 * reason::NO_SLOT, 2);
+        drop(lent);
+        let owner = Owner { pid: 1, executable: Vec::new(), arguments: Vec::new() };
+        let mut families = Families::default();
+        families.families.push(family_of(heirs, 0, owner));
+        assert!(families.are_there());
+        let [child] = &families.newcomers()[..] else { panic!("one child claimed a slot") };
+        assert!(families.are_there());
+        assert_eq!(families.gone(), [child.id]);
+        families.finished(child.id);
+        assert!(families.are_there());
+        assert_eq!(families.refusals()[0].processes, 2);
+        assert!(!families.are_there());
     }
 
     /// This process has the memory, its parent has not, and nobody has the last id.
