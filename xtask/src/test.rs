@@ -17,6 +17,17 @@ pub(crate) struct Arguments {
     /// Leaves out what takes long: documentation tests, browser tests, fuzzing
     #[arg(long)]
     quick: bool,
+    /// Repeats each scenario as often as it takes to find what comes seldom, with late hooks by each
+    /// compiler; takes an hour more
+    #[arg(long)]
+    thorough: bool,
+}
+
+impl Arguments {
+    /// Variables of the environment that tests heed.
+    fn variables(&self) -> Vec<(&'static str, &'static str)> {
+        if self.thorough { vec![("TEEPERF_TEST_THOROUGH", "1")] } else { Vec::new() }
+    }
 }
 
 /// Runs all steps; an error when one of them failed.
@@ -30,9 +41,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     steps.run("licences and sources", || deny(&["bans", "licenses", "sources"]));
     steps.run("advisories", || deny(&["advisories"]));
     steps.run("unit, property and scenario tests", || {
-        cargo_tests(&["--lib", "--bins", "--test", "*"])
+        cargo_tests(&["--lib", "--bins", "--test", "*"], &arguments.variables())
     });
-    steps.run("scenarios with late hooks", late_scenarios);
+    steps.run("scenarios with late hooks", || late_scenarios(&arguments.variables()));
     steps.run("reader in Python", python_reader);
     steps.run("workflows", || crate::workflows::check(false));
     if !arguments.quick {
@@ -71,13 +82,16 @@ fn deny(checks: &[&str]) -> Result<Outcome> {
     passed(cargo().args(["deny", "--all-features", "check"]).args(checks))
 }
 
-fn cargo_tests(kinds: &[&str]) -> Result<Outcome> {
-    passed(cargo().args(runner()).args(["--workspace", "--no-fail-fast"]).args(kinds))
+/// Tests of these targets. Always of the whole workspace: cargo builds much of one package anew.
+fn cargo_tests(targets: &[&str], variables: &[(&str, &str)]) -> Result<Outcome> {
+    let mut tests = cargo();
+    tests.args(runner()).args(["--workspace", "--no-fail-fast"]).args(targets);
+    passed(tests.envs(variables.iter().copied()))
 }
 
 /// Scenarios of which each mechanism of hooks has some, with programs that are built with late
 /// hooks.
-fn late_scenarios() -> Result<Outcome> {
+fn late_scenarios(variables: &[(&str, &str)]) -> Result<Outcome> {
     const BINARIES: [&str; 18] = [
         "scenarios_calls",
         "scenarios_ends",
@@ -98,10 +112,8 @@ fn late_scenarios() -> Result<Outcome> {
         "scenarios_tree",
         "scenarios_triggers",
     ];
-    let mut tests = cargo();
-    tests.args(runner()).args(["-p", "teeperf", "--no-fail-fast"]);
-    tests.args(BINARIES.iter().flat_map(|name| ["--test", name]));
-    passed(tests.env("TEEPERF_TEST_HOOKS", "late"))
+    let targets: Vec<_> = BINARIES.iter().flat_map(|name| ["--test", name]).collect();
+    cargo_tests(&targets, &[variables, &[("TEEPERF_TEST_HOOKS", "late")]].concat())
 }
 
 /// What runs tests: on all processors, if it is installed.

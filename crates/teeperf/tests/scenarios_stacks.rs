@@ -48,10 +48,11 @@ fn coroutines_have_stacks_of_their_own() {
 /// Guards: after a jump the runtime does not claim to know the stack that it led to; chunks that begin then do not tell one.
 #[test]
 fn coroutines_that_jump_from_stack_to_stack() {
-    for arguments in [["10", "1", "2"], ["40", "1", "7"], ["20000", "1", "5"], ["3000", "4", "6"]] {
+    let (many, several) = (repeats(20_000).to_string(), repeats(3000).to_string());
+    for arguments in [["10", "1", "2"], ["40", "1", "7"], [&many, "1", "5"], [&several, "4", "6"]] {
         paths_agree("jumpers.c", &arguments, &[]);
     }
-    paths_agree("jumpers.c", &["5000", "1", "3"], &["-static"]);
+    paths_agree("jumpers.c", &[&several, "1", "3"], &["-static"]);
 }
 
 /// Guards: a return hook in the place of a tail call, and recursion.
@@ -94,14 +95,14 @@ fn random_off_and_on_against_a_slow_model() {
 /// handlers, exceptions below jumps.
 #[test]
 fn random_walks_through_everything() {
-    let shop = Workshop::new();
+    let (shop, steps) = (Workshop::new(), repeats(20_000).to_string());
     for compiler in Compiler::all() {
         for level in ["-O0", "-O2"] {
             let program = shop.build("wanders.cc", compiler, &[level]);
             for (seed, allowed) in
                 [("1", "j"), ("2", "x"), ("3", "s"), ("4", "c"), ("5", "jxs"), ("6", "jxsc")]
             {
-                let recorded = shop.record(&[], &program, &[seed, "20000", allowed], 0);
+                let recorded = shop.record(&[], &program, &[seed, &steps, allowed], 0);
                 let told = recorded.outcome.told();
                 assert_calls(&told, &recorded.report);
                 assert_eq!(recorded.report.health("lost"), 0, "{compiler:?} {level} {allowed}");
@@ -113,7 +114,7 @@ fn random_walks_through_everything() {
             }
             // What happens while recording is off is not followed, so that paths after a jump
             // or a switch in between are mended ones; counts are exact.
-            let recorded = shop.record(&[], &program, &["7", "20000", "jxscp"], 0);
+            let recorded = shop.record(&[], &program, &["7", &steps, "jxscp"], 0);
             assert_calls(&recorded.outcome.told(), &recorded.report);
         }
     }

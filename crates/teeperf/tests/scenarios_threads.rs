@@ -18,13 +18,13 @@ fn a_thousand_blocked_threads() {
 
 /// Guards: chunks of threads that ended come back.
 #[test]
-fn a_hundred_thousand_short_threads() {
-    let shop = Workshop::new();
+fn many_short_threads() {
+    let (shop, threads) = (Workshop::new(), repeats(100_000));
     let program = shop.build("threads.c", Compiler::Gcc, &["-O2"]);
-    let recorded = shop.record(&[], &program, &["short", "100000"], 0);
+    let recorded = shop.record(&[], &program, &["short", &threads.to_string()], 0);
     assert_calls(&recorded.outcome.told(), &recorded.report);
     recorded.report.expect_whole();
-    assert_eq!(recorded.report.threads(), 100_001);
+    assert_eq!(recorded.report.threads(), threads + 1);
 }
 
 /// Guards: the thread's last chunk is handed over however the thread ends.

@@ -84,7 +84,7 @@ fn random_off_and_on_against_a_slow_model() {
 /// below jumps; with recursion folded too, where counts are those of functions.
 #[test]
 fn random_walks_through_everything() {
-    let shop = Workshop::new();
+    let (shop, steps) = (Workshop::new(), repeats(20_000).to_string());
     let (large, folded) = (["--tree-size", "64MiB"], ["--fold-recursion", "--tree-size", "64MiB"]);
     for compiler in Compiler::all() {
         let program = shop.build("wanders.cc", compiler, &["-O2"]);
@@ -97,7 +97,7 @@ fn random_walks_through_everything() {
             ("6", "jxsc"),
             ("7", "jxscp"),
         ] {
-            let arguments = [seed, "20000", allowed];
+            let arguments = [seed, &steps, allowed];
             let recorded = shop.record(&[TREE, &large].concat(), &program, &arguments, 0);
             let told = recorded.outcome.told();
             assert_calls(&told, &recorded.report);

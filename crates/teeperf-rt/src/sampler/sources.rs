@@ -326,6 +326,7 @@ mod tests {
 
     /// Guards: what a thread does at an age at which samples have more weight, or less.
     #[test]
+    #[cfg_attr(miri, ignore = "counts many samples, which takes minutes")]
     fn each_age_has_the_same_part_in_samples() {
         const STEP: u64 = 1000;
         const AGES: usize = 12;

@@ -1,6 +1,6 @@
 //! A folder for one test, and programs built in it: with hooks by `teeperf cc`, or without.
 
-use super::run::{are_late, run, teeperf};
+use super::run::{are_late, are_thorough, run, teeperf};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -12,10 +12,19 @@ pub(crate) enum Compiler {
 }
 
 impl Compiler {
-    /// gcc, and clang where it is installed.
+    /// gcc, and clang where it is installed. With late hooks each test has one of them, by its
+    /// name, unless tests are thorough.
     pub(crate) fn all() -> Vec<Self> {
-        let clang = Command::new("clang").arg("--version").output().is_ok();
-        if clang { vec![Self::Gcc, Self::Clang] } else { vec![Self::Gcc] }
+        if Command::new("clang").arg("--version").output().is_err() {
+            return vec![Self::Gcc];
+        }
+        let test = std::thread::current().name().unwrap_or_default().to_owned();
+        let is_even = test.bytes().map(u32::from).sum::<u32>().is_multiple_of(2);
+        match is_even {
+            _ if !are_late() || are_thorough() => vec![Self::Gcc, Self::Clang],
+            true => vec![Self::Gcc],
+            false => vec![Self::Clang],
+        }
     }
 
     fn command(self, cxx: bool) -> &'static str {

@@ -30,6 +30,16 @@ pub(crate) fn are_late() -> bool {
     std::env::var_os("TEEPERF_TEST_HOOKS").is_some_and(|hooks| hooks == "late")
 }
 
+/// Whether tests take the time that `cargo xtask test --thorough` gives them.
+pub(crate) fn are_thorough() -> bool {
+    std::env::var_os("TEEPERF_TEST_THOROUGH").is_some()
+}
+
+/// How often a program does what takes long: a fifth of `most` where tests are not thorough.
+pub(crate) fn repeats(most: u64) -> u64 {
+    if are_thorough() { most } else { most / 5 }
+}
+
 /// The cache that the tests share.
 pub(crate) fn cache() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("cache")
