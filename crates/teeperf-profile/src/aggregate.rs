@@ -227,20 +227,28 @@ pub(crate) fn whole_of_tree(tree: &Tree) -> f64 {
 /// function are counted, so their number has a deviation of its root: twice that on both sides. Of
 /// what no tick fell into, three may have been due. And `AHEAD_NS` of each call may have gone to
 /// its caller. Samples of timers tell shares of `whole` nanoseconds, which hooks may make wrong.
-/// Any function may have the time of which no sample tells.
+/// Any function may have the time of which no sample tells, and any with time of the kernel that of
+/// the kernel whose place no sample tells.
 pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     let period_ns = info.period_ns;
     if period_ns == 0.0 {
         return;
     }
     let unsampled_ns: f64 = rows.iter().map(|row| row.spent.unsampled_ns).sum();
+    let unplaced_ns: f64 = rows.iter().map(|row| row.spent.unplaced_ns).sum();
     for row in rows {
         if info.timer_samples.is_some() {
             let Spent { variance, total_variance, .. } = row.spent;
-            let lacks_ns = if row.spent.unsampled_ns > 0.0 { 0.0 } else { unsampled_ns };
-            for (time, variance) in
-                [(&mut row.self_time, variance), (&mut row.total, total_variance)]
-            {
+            let lacks_ns = |kernel_ns: f64| {
+                let has_all = row.spent.unsampled_ns > 0.0;
+                let unsampled_ns = if has_all { 0.0 } else { unsampled_ns };
+                let may_have = kernel_ns > 0.0 && row.spent.unplaced_ns == 0.0;
+                unsampled_ns + if may_have { unplaced_ns } else { 0.0 }
+            };
+            for (time, variance, lacks_ns) in [
+                (&mut row.self_time, variance, lacks_ns(row.spent.kernel_ns)),
+                (&mut row.total, total_variance, lacks_ns(row.spent.total_kernel_ns)),
+            ] {
                 spread(time, variance, whole, period_ns);
                 time.high = (time.high + lacks_ns).min(whole.max(time.high));
             }

@@ -147,34 +147,52 @@ pub struct Spent {
     pub total_waiting_ns: f64,
     /// CPU time of hooks in it, nanoseconds.
     pub hooks_ns: f64,
+    /// CPU time of the kernel in it, nanoseconds.
+    pub kernel_ns: f64,
+    /// The same, with all it called.
+    pub total_kernel_ns: f64,
     /// CPU time in it of which no sample tells, nanoseconds: any function may have it.
     pub unsampled_ns: f64,
+    /// CPU time of the kernel in it of which no sample tells the place, nanoseconds: any function
+    /// with time of the kernel may have it.
+    pub unplaced_ns: f64,
 }
 
 impl Spent {
     /// Its own part, without the totals.
     pub fn of_itself(self) -> Self {
-        Self { total_waiting_ns: 0.0, total_variance: 0.0, ..self }
+        Self { total_waiting_ns: 0.0, total_variance: 0.0, total_kernel_ns: 0.0, ..self }
+    }
+
+    /// Of what called nothing: the totals are its own part.
+    pub fn of_leaf(self) -> Self {
+        let (total_waiting_ns, total_variance) = (self.waiting_ns, self.variance);
+        Self { total_waiting_ns, total_variance, total_kernel_ns: self.kernel_ns, ..self }
     }
 
     /// Adds what another has with all it called.
     pub(crate) fn add_totals(&mut self, other: &Self) {
         self.total_waiting_ns += other.total_waiting_ns;
         self.total_variance += other.total_variance;
+        self.total_kernel_ns += other.total_kernel_ns;
     }
 }
 
 impl std::ops::AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
         let Self { samples, variance, total_variance, .. } = other;
-        let Self { waiting_ns, total_waiting_ns, hooks_ns, unsampled_ns, .. } = other;
+        let Self { waiting_ns, total_waiting_ns, hooks_ns, .. } = other;
+        let Self { kernel_ns, total_kernel_ns, unsampled_ns, unplaced_ns, .. } = other;
         self.samples = self.samples.saturating_add(samples);
         self.variance += variance;
         self.total_variance += total_variance;
         self.waiting_ns += waiting_ns;
         self.total_waiting_ns += total_waiting_ns;
         self.hooks_ns += hooks_ns;
+        self.kernel_ns += kernel_ns;
+        self.total_kernel_ns += total_kernel_ns;
         self.unsampled_ns += unsampled_ns;
+        self.unplaced_ns += unplaced_ns;
     }
 }
 
@@ -223,8 +241,7 @@ impl Tree {
     pub(crate) fn sum_up(&mut self) {
         for node in &mut self.nodes {
             node.total = node.self_time;
-            node.spent.total_waiting_ns = node.spent.waiting_ns;
-            node.spent.total_variance = node.spent.variance;
+            node.spent = node.spent.of_leaf();
         }
         for at in (1..self.nodes.len()).rev() {
             let Node { parent, total, spent, .. } = self.nodes[at];

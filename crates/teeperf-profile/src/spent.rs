@@ -65,7 +65,8 @@ pub(crate) fn put(
     let mut leaves = Leaves::of(out);
     let kernel = |names: &mut Names| names.function(tree.process, pseudo::KERNEL);
     if weights.unplaced_ns > 0.0 {
-        leaves.add(out, 0, kernel(names), weights.unplaced_ns, 0.0);
+        let there = leaves.add(out, 0, kernel(names), weights.unplaced_ns, 0.0);
+        there.spent.unplaced_ns += weights.unplaced_ns;
     }
     if weights.wait_ns > 0.0 {
         let kernel = kernel(names);
@@ -124,9 +125,13 @@ pub(crate) fn put(
         if parts.iter().any(|(hits, part)| hits.samples > 0 && *part > 0.0) {
             let function = names.function(tree.process, pseudo::KERNEL);
             let there = leaves.below(out, there, function);
-            parts.iter().for_each(|(hits, part)| add(&mut out[there as usize], hits, *part));
+            let there = &mut out[there as usize];
+            for (hits, part) in parts {
+                add(there, hits, part);
+                there.spent.kernel_ns += hits.ns * part;
+            }
             let ns = hits.timers.ns * weights.kernel;
-            out[there as usize].spent.variance += match is_in_kernel {
+            there.spent.variance += match is_in_kernel {
                 true => ns * ns * weights.kernel_error,
                 false => weights.variance_of_faults(&hits.timers, of_faults),
             };

@@ -134,13 +134,21 @@ enum Source {
     LoneTimer,
 }
 
+/// Where a thread was interrupted.
+#[derive(Clone, Copy)]
+struct Place {
+    address: usize,
+    /// The runtime looked through frames for an exception.
+    is_unwinding: bool,
+    /// The handler of another signal was about to begin there.
+    is_at_handler: bool,
+}
+
 /// A thread was interrupted here.
 #[derive(Clone, Copy)]
 struct Interruption {
     source: Source,
-    address: usize,
-    /// The runtime looked through frames for an exception.
-    is_unwinding: bool,
+    place: Place,
     /// The kernel's counts of the thread, where a timer interrupted it.
     usage: Option<Usage>,
     /// The thread's CPU time, and the part of it that this stands for.
@@ -185,9 +193,10 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         false => Source::Timer,
     };
     // SAFETY: as the kernel gives it to a handler.
-    let (address, stack) = unsafe {
-        let context = arch::interrupted_context(context);
-        (arch::address_in_context(context), arch::stack_pointer_in_context(context))
+    let (address, stack, is_at_handler) = unsafe {
+        let interrupted = arch::interrupted_context(context);
+        let stack = arch::stack_pointer_in_context(interrupted);
+        (arch::address_in_context(interrupted), stack, interrupted != context)
     };
     let is_unwinding = stack < thread.unwinding.load(Relaxed);
     let cpu_ns = platform::thread_cpu_ns();
@@ -206,7 +215,8 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
         true => sources::stands_for_ns(events_ns, number(thread, cpu_ns.unwrap_or(u64::MAX))),
     };
     let writes = |cpu_ns| {
-        write(thread, Interruption { source, address, is_unwinding, usage, cpu_ns, stands_for_ns })
+        let place = Place { address, is_unwinding, is_at_handler };
+        write(thread, Interruption { source, place, usage, cpu_ns, stands_for_ns })
     };
     if thread.is_busy() || !cpu_ns.is_some_and(writes) {
         let is_counted = source != Source::Timer;
@@ -273,14 +283,18 @@ fn write(thread: &Thread, here: Interruption) -> bool {
         State::Paused => false,
         _ => return false,
     };
-    let Interruption { address, cpu_ns, .. } = here;
+    let Interruption { place: Place { address, is_unwinding, is_at_handler }, cpu_ns, .. } = here;
     // SAFETY: the thread runs it.
     let has_hook = || unsafe { module::has_hook_at(address) };
-    let is_in_hook = here.is_unwinding || arch::own_code().contains(&address) || has_hook();
+    let is_in_hook = is_unwinding || arch::own_code().contains(&address) || has_hook();
     let mut bits = if is_in_hook { sample::HOOK } else { 0 };
     bits |= match here.source {
         Source::Event => sample::USER,
-        Source::Timer => has_met_faults(thread, here.usage, cpu_ns),
+        // The kernel does not count page faults that end in a signal (SIGSEGV).
+        Source::Timer if has_met_faults(thread, here.usage, cpu_ns) || is_at_handler => {
+            sample::FAULTS
+        }
+        Source::Timer => 0,
         Source::LoneTimer => sample::ALONE,
     };
     // An event that falls due where the kernel takes no interrupts comes behind the call.
@@ -309,13 +323,11 @@ fn write_outside_pauses(thread: &Thread, sample: &compose::Sample) -> bool {
     writing::write(thread, Told::Leap(&words))
 }
 
-/// As a bit of a sample, whether a thread with events may have met page faults since its timer
-/// interrupted it last.
-fn has_met_faults(thread: &Thread, usage: Option<Usage>, cpu_ns: u64) -> u32 {
-    let Some(usage) = usage else { return sample::FAULTS };
+/// Whether a thread with events may have met page faults since its timer interrupted it last.
+fn has_met_faults(thread: &Thread, usage: Option<Usage>, cpu_ns: u64) -> bool {
+    let Some(usage) = usage else { return true };
     heed_switches(thread, usage.switches, cpu_ns);
-    let has_more = thread.faults.swap(usage.faults, Relaxed) != usage.faults;
-    if has_more { sample::FAULTS } else { 0 }
+    thread.faults.swap(usage.faults, Relaxed) != usage.faults
 }
 
 /// A thread with events has left its processor so often, and has had so much CPU time.

@@ -128,10 +128,10 @@ fn cut(tree: &Tree, limit: f64, rest: FunctionId, left_out: &mut LeftOut) -> Tre
     kept
 }
 
-/// Adds a path's own part to that of a leaf, whose totals are its own part.
+/// Adds a path's own part to that of a leaf.
 fn add_own(leaf: &mut Spent, path: &Spent) {
     *leaf += path.of_itself();
-    (leaf.total_waiting_ns, leaf.total_variance) = (leaf.waiting_ns, leaf.variance);
+    *leaf = leaf.of_leaf();
 }
 
 #[cfg(test)]

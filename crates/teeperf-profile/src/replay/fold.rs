@@ -131,8 +131,9 @@ fn move_to_group(threads: &mut Threads, key: ThreadKey) -> Option<(usize, (usize
 /// Follows a thread no longer; what is known of it goes to its group.
 fn release(threads: &mut Threads, key: ThreadKey) {
     let Some(mut state) = threads.states.remove(&key) else { return };
+    let ns_per_unit = threads.shared.unit.ns();
     if let Some(tree) = threads.trees.get_mut(state.tree).and_then(Option::as_mut) {
-        state.since.end(&mut tree.spent);
+        state.since.end(&mut tree.spent, ns_per_unit);
     }
     if let Some(figures) = threads.groups.figures.get_mut(&state.tree) {
         figures.add(state.figures());

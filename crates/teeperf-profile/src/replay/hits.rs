@@ -201,6 +201,9 @@ pub(super) fn waits(units: u64, ns_per_unit: f64) -> u32 {
     u32::from(units as f64 * ns_per_unit >= off_cpu::LEAST_WAIT_NS as f64)
 }
 
+/// Most CPU time behind a thread's last sample: the kernel's ticks are no rarer, nanoseconds.
+const MOST_BEHIND_NS: f64 = 10e6;
+
 /// CPU time between two expirations of a timer, nanoseconds.
 const TIMER_NS: f64 = 1e6;
 
@@ -480,11 +483,16 @@ impl Since {
     }
 
     /// Nothing more comes. Of a thread that waits until the end the recorder tells for how long, in
-    /// the last piece. CPU time behind the last sample is not known, where the thread did not tell of
-    /// it at its end: it is less than from one to the next, and taken for none.
-    pub(super) fn end(&mut self, spent: &mut Spent) {
+    /// the last piece. Where the thread did not tell its CPU time at its end, the clock tells what it
+    /// had behind its last sample: less than from one to the next.
+    pub(super) fn end(&mut self, spent: &mut Spent, ns_per_unit: f64) {
         if let Some((node, units)) = self.pieces.pieces.pop() {
             count(&mut spent.waiting, node, units);
+        }
+        let cpu_ns = (self.pieces.units() as f64 * ns_per_unit).min(MOST_BEHIND_NS) as u64;
+        if self.last.is_some() && !spent.is_empty() {
+            let all_ns = if spent.cpu_ns > 0 { &mut spent.cpu_ns } else { &mut spent.cpu_alone_ns };
+            *all_ns = all_ns.saturating_add(cpu_ns);
         }
         self.pieces.clear();
     }
@@ -536,8 +544,27 @@ mod tests {
         since.passed(1, 300);
         since.passed(2, 5000);
         since.passed(2, 600);
-        since.end(&mut spent);
+        since.end(&mut spent, 1.0);
         assert_eq!(spent.waiting, HashMap::from([(2, 5600)]));
+        assert!(spent.is_empty());
+    }
+
+    /// Guards: processes that end by `_exit` after few samples, which lack what each had behind its
+    /// last one.
+    #[test]
+    fn the_clock_tells_of_time_behind_the_last_sample() {
+        let cpu_ns = |units: u64| {
+            let (mut since, mut spent) = (Since::default(), Spent::default());
+            spent.cpu_ns = 5_000_000;
+            since.last = Some(5_000_000);
+            since.passed(2, units);
+            since.passed(1, 300);
+            since.end(&mut spent, 1000.0);
+            assert_eq!((spent.waiting[&1], spent.cpu_alone_ns), (300, 0));
+            spent.cpu_ns
+        };
+        assert_eq!(cpu_ns(700), 5_700_000);
+        assert_eq!(cpu_ns(70_000), 15_000_000);
     }
 
     /// Guards: CPU time that no sample tells of taken for waiting, or for the kernel's.

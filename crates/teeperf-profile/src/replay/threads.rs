@@ -354,12 +354,12 @@ impl Threads {
         if self.trees.iter().flatten().all(|tree| tree.spent.is_empty()) {
             return;
         }
-        let mut without = 0u64;
+        let (mut without, ns_per_unit) = (0u64, self.shared.unit.ns());
         for state in self.states.values_mut() {
             let Some(tree) = self.trees.get_mut(state.tree).and_then(Option::as_mut) else {
                 continue;
             };
-            state.since.end(&mut tree.spent);
+            state.since.end(&mut tree.spent, ns_per_unit);
             without += u64::from(tree.spent.hits.is_empty() && state.cpu_ns() >= SAMPLED_NS);
         }
         if without > 0 {

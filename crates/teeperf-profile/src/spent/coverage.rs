@@ -302,3 +302,23 @@ fn time_of_no_known_place_may_be_page_faults() {
     let total = told(&tree)[&far_name(0)].total;
     assert!(total.value < 900.0 * MS && total.high > 1200.0 * MS, "{total:?}");
 }
+
+/// Guards: bounds of a system call that has all the time of no known place, beside another one.
+#[test]
+fn time_of_no_known_place_may_be_that_of_one_system_call() {
+    let mut tree = CallTree::new(0);
+    for (at, samples) in [(0, 10), (1, 190)] {
+        let node = tree.tree.child(0, word::call(site(at)));
+        let kinds = |events, timers| Kinds { events, timers, ..Kinds::default() };
+        let (user, call) = (Hits::of(50, EVENT * MS), Hits::of(samples, TICK * MS));
+        tree.spent.hits.insert((node, Interrupted::Site(site(at), false)), kinds(user, call));
+        tree.spent.hits.insert((node, Interrupted::Site(site(at), true)), kinds(user, call));
+        tree.spent.waits.insert(node, 100);
+    }
+    tree.spent.cpu_ns = (2000.0 * MS) as u64;
+    let rows = told(&tree);
+    let unplaced = rows["[kernel]"].spent.unplaced_ns;
+    assert!(unplaced > 500.0 * MS, "{unplaced}");
+    let total = rows[&far_name(0)].total;
+    assert!(total.high > total.value + unplaced, "{total:?}");
+}
