@@ -191,9 +191,9 @@ impl Families {
         self.families.iter_mut().for_each(|family| family.is_let_go = !family.heirs.is_lent());
     }
 
-    /// Gives up the memory that was found so, but for that of processes that are not written yet or
-    /// that nobody was told of. So a recorder of a hundred thousand processes, one after the other, has
-    /// no descriptor of each.
+    /// Gives up the memory that was found so, once the drain has written all that processes left in
+    /// it. So a recorder of a hundred thousand processes, one after the other, has no descriptor of
+    /// each.
     pub(crate) fn give_up_what_is_let_go(&mut self) {
         self.families.retain(|family| !family.is_let_go || family.has_more());
     }
@@ -213,8 +213,8 @@ impl Families {
 }
 
 impl Family {
-    /// Whether a process claims a slot, or says that it is not recorded, since the last look; or what a
-    /// slot has is not written yet.
+    /// Whether the drain has not written all of a slot, or has not told of a process that says that
+    /// it is not recorded.
     fn has_more(&self) -> bool {
         let is_claimed = self.heirs.claims().next().is_some();
         is_claimed || !self.seen.is_empty() || self.heirs.refused() != self.refused

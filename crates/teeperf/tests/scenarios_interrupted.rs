@@ -205,8 +205,8 @@ fn threads_that_wait_all_the_time() {
         let samples = |kind: &str| dump.lines().filter(|line| line.contains(kind)).count();
         samples(" alone ") > samples(" user ")
     };
-    // Beside other programs its threads may seldom wait.
-    assert!((0..5).any(loses_events));
+    // Beside other programs the kernel's ticks, at which the runtime looks, seldom meet its threads.
+    assert!((0..15).any(loses_events));
 }
 
 /// CPU times of the samples of events in a dump, nanoseconds.
