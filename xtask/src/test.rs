@@ -17,8 +17,8 @@ pub(crate) struct Arguments {
     /// Leaves out what takes long: documentation tests, browser tests, fuzzing
     #[arg(long)]
     quick: bool,
-    /// Repeats each scenario as often as it takes to find what comes seldom, with late hooks by each
-    /// compiler; takes an hour more
+    /// Repeats scenarios of rare faults five times as often, and those with late hooks by each
+    /// compiler
     #[arg(long)]
     thorough: bool,
 }

@@ -10,7 +10,7 @@ use crate::model::{
 };
 use crate::paths::PathPattern;
 use crate::pattern::Found;
-use crate::spent::LONGEST_NS;
+use crate::replay::LONGEST_NS;
 
 /// Levels of callers in [`bottom_up`].
 pub const MOST_CALLERS: usize = 256;
@@ -239,12 +239,10 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     for row in rows {
         if info.timer_samples.is_some() {
             let Spent { variance, total_variance, .. } = row.spent;
-            let lacks_ns = |kernel_ns: f64| {
-                let has_all = row.spent.unsampled_ns > 0.0;
-                let unsampled_ns = if has_all { 0.0 } else { unsampled_ns };
-                let may_have = kernel_ns > 0.0 && row.spent.unplaced_ns == 0.0;
-                unsampled_ns + if may_have { unplaced_ns } else { 0.0 }
-            };
+            let unsampled_ns = if row.spent.unsampled_ns > 0.0 { 0.0 } else { unsampled_ns };
+            let unplaced_ns = if row.spent.unplaced_ns > 0.0 { 0.0 } else { unplaced_ns };
+            let lacks_ns =
+                |kernel_ns: f64| unsampled_ns + if kernel_ns > 0.0 { unplaced_ns } else { 0.0 };
             for (time, variance, lacks_ns) in [
                 (&mut row.self_time, variance, lacks_ns(row.spent.kernel_ns)),
                 (&mut row.total, total_variance, lacks_ns(row.spent.total_kernel_ns)),

@@ -147,7 +147,7 @@ pub struct Spent {
     pub total_waiting_ns: f64,
     /// CPU time of hooks in it, nanoseconds.
     pub hooks_ns: f64,
-    /// CPU time of the kernel in it, nanoseconds.
+    /// CPU time of the kernel in it that samples tell, nanoseconds.
     pub kernel_ns: f64,
     /// The same, with all it called.
     pub total_kernel_ns: f64,
@@ -164,7 +164,7 @@ impl Spent {
         Self { total_waiting_ns: 0.0, total_variance: 0.0, total_kernel_ns: 0.0, ..self }
     }
 
-    /// Of what called nothing: the totals are its own part.
+    /// The same without calls: its totals are its own part.
     pub fn of_leaf(self) -> Self {
         let (total_waiting_ns, total_variance) = (self.waiting_ns, self.variance);
         Self { total_waiting_ns, total_variance, total_kernel_ns: self.kernel_ns, ..self }

@@ -15,12 +15,8 @@ use std::collections::HashMap;
 
 use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
-use crate::replay::{CallTree, Hits, Interrupted, pseudo};
+use crate::replay::{CallTree, Hits, Interrupted, LONGEST_NS, pseudo};
 pub(crate) use weights::{Pools, Weights, samples};
-
-/// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
-/// nanoseconds.
-pub(crate) const LONGEST_NS: f64 = 10e6;
 
 /// Most functions that are inlined into one another.
 const MOST_INLINED: u32 = 64;

@@ -401,8 +401,8 @@ mod tests {
         assert!(!families.may_be_there());
     }
 
-    /// Guards: the drain hears of a process that claimed a slot, or that says that it is not recorded,
-    /// after the drain's last look, and ended before the drain asked whether any are there.
+    /// Guards: the drain hears of a process that claimed a slot after the drain's last look, and
+    /// ended before the drain asked whether any are there; and of one that is not recorded.
     #[test]
     fn memory_has_more_until_the_drain_has_seen_it() {
         use std::os::unix::fs::FileExt;

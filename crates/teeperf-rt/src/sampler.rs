@@ -290,11 +290,11 @@ fn write(thread: &Thread, here: Interruption) -> bool {
     let mut bits = if is_in_hook { sample::HOOK } else { 0 };
     bits |= match here.source {
         Source::Event => sample::USER,
-        // The kernel does not count page faults that end in a signal (SIGSEGV).
-        Source::Timer if has_met_faults(thread, here.usage, cpu_ns) || is_at_handler => {
-            sample::FAULTS
+        Source::Timer => {
+            // The kernel does not count page faults that end in a signal (SIGSEGV).
+            let has_met = has_met_faults(thread, here.usage, cpu_ns) || is_at_handler;
+            if has_met { sample::FAULTS } else { 0 }
         }
-        Source::Timer => 0,
         Source::LoneTimer => sample::ALONE,
     };
     // An event that falls due where the kernel takes no interrupts comes behind the call.

@@ -286,58 +286,47 @@ fn the_choice_of_a_configuration_holds() {
     ];
     for (configure, build, program) in builds {
         chosen_once(&project, configure, build, program);
-        chosen_again(&project, configure, build, program);
     }
-    let (project, configure) = (Project::copy("meson"), "meson setup b");
-    chosen_once(&project, configure, "ninja -C b", "b/program");
-    chosen_again(&project, configure, "ninja -C b", "b/program");
+    chosen_once(&Project::copy("meson"), "meson setup b", "ninja -C b", "b/program");
 }
 
 /// Guards: the same of a configuration by autoconf, each of which takes a quarter of a minute.
 #[test]
 fn the_choice_of_a_configuration_by_autoconf_holds() {
-    let project = Project::copy("autotools");
-    let configure = "test -e configure || autoreconf -i; mkdir -p b; cd b; ../configure";
-    chosen_once(&project, configure, "make -C b check", "b/.libs/program");
-    if std::env::var_os("TEEPERF_TEST_THOROUGH").is_some() {
-        chosen_again(&project, configure, "make -C b check", "b/.libs/program");
-    }
-}
-
-fn is_clangs(project: &Project, program: &str) -> bool {
-    let comment = project.shell(&format!("readelf -p .comment {program}")).output().unwrap();
-    String::from_utf8_lossy(&comment.stdout).contains("clang")
-}
-
-fn is_default_clang() -> bool {
-    in_path("cc").unwrap().to_string_lossy().contains("clang")
+    chosen_once(
+        &Project::copy("autotools"),
+        "test -e configure || autoreconf -i; mkdir -p b; cd b; ../configure",
+        "make -C b check",
+        "b/.libs/program",
+    );
 }
 
 /// Configures with clang, builds without a word of it; then the same without a choice, which the compiler's family shows.
 #[track_caller]
 fn chosen_once(project: &Project, configure: &str, build: &str, program: &str) {
+    let is_clangs = || {
+        let comment = project.shell(&format!("readelf -p .comment {program}")).output().unwrap();
+        String::from_utf8_lossy(&comment.stdout).contains("clang")
+    };
     let folder = program.split('/').next().unwrap();
     project.sh(CLANG, &format!("{configure} 2>&1"));
     run(&mut project.shell(&format!("{build} 2>&1")));
-    assert!(is_clangs(project, program), "{configure}");
+    assert!(is_clangs(), "{configure}");
     // A build that configures itself again, since its description changed, chooses nothing.
     let description = "CMakeLists.txt meson.build configure.ac";
     let change = format!("for file in {description} *.c; do test -e $file && touch $file; done");
     run(&mut project.shell(&format!("sleep 1; {change}; {build} 2>&1")));
-    assert!(is_clangs(project, program), "{configure}, again");
+    assert!(is_clangs(), "{configure}, again");
     run(&mut project.shell(&format!("rm -r {folder}; {configure} 2>&1")));
     run(&mut project.shell(&format!("{build} 2>&1")));
-    assert_eq!(is_clangs(project, program), is_default_clang(), "{configure}");
-}
-
-/// Configures again in the same folder, which chooses again.
-#[track_caller]
-fn chosen_again(project: &Project, configure: &str, build: &str, program: &str) {
-    let folder = program.split('/').next().unwrap();
+    let default = in_path("cc").unwrap();
+    let is_default = default.to_string_lossy().contains("clang");
+    assert_eq!(is_clangs(), is_default, "{configure}");
+    // What is configured in the same folder again chooses again.
     project.sh(CLANG, &format!("rm -r {folder}/*; {configure} 2>&1"));
     run(&mut project.shell(&format!("rm -r {folder}/*; {configure} 2>&1")));
     run(&mut project.shell(&format!("{build} 2>&1")));
-    assert_eq!(is_clangs(project, program), is_default_clang(), "{configure}");
+    assert_eq!(is_clangs(), is_default, "{configure}");
 }
 
 /// A build below a configured folder does not take that folder's compiler.

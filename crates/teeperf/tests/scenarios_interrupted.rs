@@ -21,7 +21,7 @@ fn numbers(outcome: &Outcome) -> Vec<f64> {
     words.map(|ns| ns.parse().expect("nanoseconds")).collect()
 }
 
-/// Takes what the program printed as well: how long other programs kept its thread from a processor.
+/// The program printed how long other programs kept its thread from a processor.
 fn assert_spent(report: &Report, outcome: &Outcome) {
     let whole = figure(report, "main", "total");
     let share = |name, what| 100.0 * figure(report, name, what) / whole;
@@ -205,7 +205,7 @@ fn threads_that_wait_all_the_time() {
         let samples = |kind: &str| dump.lines().filter(|line| line.contains(kind)).count();
         samples(" alone ") > samples(" user ")
     };
-    // Beside other programs the kernel's ticks, at which the runtime looks, seldom meet its threads.
+    // The runtime looks at the kernel's ticks, which seldom meet its threads beside other programs.
     assert!((0..15).any(loses_events));
 }
 

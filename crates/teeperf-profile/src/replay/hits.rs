@@ -201,8 +201,9 @@ pub(super) fn waits(units: u64, ns_per_unit: f64) -> u32 {
     u32::from(units as f64 * ns_per_unit >= off_cpu::LEAST_WAIT_NS as f64)
 }
 
-/// Most CPU time behind a thread's last sample: the kernel's ticks are no rarer, nanoseconds.
-const MOST_BEHIND_NS: f64 = 10e6;
+/// Longest time that a sample of a timer stands for where nothing keeps the kernel's tick from it,
+/// nanoseconds.
+pub(crate) const LONGEST_NS: f64 = 10e6;
 
 /// CPU time between two expirations of a timer, nanoseconds.
 const TIMER_NS: f64 = 1e6;
@@ -483,14 +484,14 @@ impl Since {
     }
 
     /// Nothing more comes. Of a thread that waits until the end the recorder tells for how long, in
-    /// the last piece. Where the thread did not tell its CPU time at its end, the clock tells what it
-    /// had behind its last sample: less than from one to the next.
+    /// the last piece. Where the thread did not tell its CPU time at its end, the clock tells what
+    /// it had behind its last sample: less than from one to the next.
     pub(super) fn end(&mut self, spent: &mut Spent, ns_per_unit: f64) {
         if let Some((node, units)) = self.pieces.pieces.pop() {
             count(&mut spent.waiting, node, units);
         }
-        let cpu_ns = (self.pieces.units() as f64 * ns_per_unit).min(MOST_BEHIND_NS) as u64;
         if self.last.is_some() && !spent.is_empty() {
+            let cpu_ns = (self.pieces.units() as f64 * ns_per_unit).min(LONGEST_NS) as u64;
             let all_ns = if spent.cpu_ns > 0 { &mut spent.cpu_ns } else { &mut spent.cpu_alone_ns };
             *all_ns = all_ns.saturating_add(cpu_ns);
         }

@@ -32,7 +32,7 @@ mod waits;
 
 pub(crate) use calltree::CallTree;
 pub(crate) use drive::{Driver, Settings, run};
-pub(crate) use hits::{Hits, Interrupted, Kinds, Spent as SpentInTree};
+pub(crate) use hits::{Hits, Interrupted, Kinds, LONGEST_NS, Spent as SpentInTree};
 pub(crate) use summarise::{Summariser, event_time, high_half};
 pub(crate) use summary::Summary;
 pub(crate) use threads::{Counts, Figures, Threads};

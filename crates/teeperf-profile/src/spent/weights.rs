@@ -4,9 +4,8 @@ use std::collections::HashMap;
 
 use teeperf_wire::word::off_cpu;
 
-use super::LONGEST_NS;
 use crate::contents::Process;
-use crate::replay::{CallTree, Hits, Kinds, SpentInTree, pseudo};
+use crate::replay::{CallTree, Hits, Kinds, LONGEST_NS, SpentInTree, pseudo};
 
 /// Part of CPU time that samples may cost.
 const OWN_COST: f64 = 0.05;
