@@ -16,7 +16,7 @@ mod optee;
 mod package;
 mod packages;
 /// What gprof prints: as the command's tests take it apart.
-#[path = "../../crates/teeperf/tests/support/gprof.rs"]
+#[path = "../../crates/teeperf/tests/commands/gmon/printed.rs"]
 mod printed;
 mod sdk;
 mod stamp;

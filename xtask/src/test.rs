@@ -92,27 +92,27 @@ fn cargo_tests(targets: &[&str], variables: &[(&str, &str)]) -> Result<Outcome> 
 /// Scenarios of which each mechanism of hooks has some, with programs that are built with late
 /// hooks.
 fn late_scenarios(variables: &[(&str, &str)]) -> Result<Outcome> {
-    const BINARIES: [&str; 18] = [
-        "scenarios_calls",
-        "scenarios_ends",
-        "scenarios_fibers",
-        "scenarios_filters",
-        "scenarios_interrupted",
-        "scenarios_leaves",
-        "scenarios_limits",
-        "scenarios_modules",
-        "scenarios_pauses",
-        "scenarios_points",
-        "scenarios_processes",
-        "scenarios_sanitizers",
-        "scenarios_signals",
-        "scenarios_stacks",
-        "scenarios_threads",
-        "scenarios_timed",
-        "scenarios_tree",
-        "scenarios_triggers",
+    const MODULES: [&str; 18] = [
+        "calls::",
+        "ends::",
+        "fibers::",
+        "filters::",
+        "interrupted::",
+        "leaves::",
+        "limits::",
+        "modules::",
+        "pauses::",
+        "points::",
+        "processes::",
+        "sanitizers::",
+        "signals::",
+        "stacks::",
+        "threads::",
+        "timed::",
+        "tree::",
+        "triggers::",
     ];
-    let targets: Vec<_> = BINARIES.iter().flat_map(|name| ["--test", name]).collect();
+    let targets = [&["--test", "scenarios", "--"][..], &MODULES].concat();
     cargo_tests(&targets, &[variables, &[("TEEPERF_TEST_HOOKS", "late")]].concat())
 }
 

@@ -1,0 +1,39 @@
+//! Scenarios: whole programs, built with hooks and recorded by the command. One program of tests
+//! for all of them: each further one would be linked with all of the command's libraries.
+
+mod calls;
+mod containers;
+mod crossings;
+mod ctl;
+mod elsewhere;
+mod ends;
+mod export;
+mod fibers;
+mod filters;
+mod hostile;
+mod interrupted;
+mod jitted;
+mod late;
+mod leaves;
+mod limits;
+mod missing;
+mod modules;
+mod optee;
+mod outside;
+mod pauses;
+mod points;
+mod processes;
+mod recorder;
+mod samples;
+mod sanitizers;
+mod sgx;
+mod signals;
+mod stacks;
+mod support;
+mod terminal;
+mod threads;
+mod timed;
+mod tree;
+mod triggers;
+mod trust;
+mod workers;
