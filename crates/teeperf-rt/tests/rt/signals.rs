@@ -302,7 +302,7 @@ fn after_each_single_instruction() {
     for (clock, tick, flags) in all {
         let tick = Duration::from_micros(tick);
         let options = Options { clock, tick, flags, large: 0, small: 256, ..Options::default() };
-        let steps = steps(options, &format!("steps-{tick:?}-{flags}"), "30", false);
+        let steps = steps(options, &format!("steps-{tick:?}-{flags}"), "10", false);
         let Steps { handled, worked, ref recording, unsaid } = steps;
         expect_whole(recording, unsaid, steps.events());
         assert_eq!(recording.calls("work"), worked, "only what handlers call is lost");
@@ -317,7 +317,7 @@ fn after_each_single_instruction_while_events_are_dropped() {
     for clock in [ClockKind::Tick, ClockKind::Cycle] {
         let options = Options { clock, large: 0, small: 2, grows: false, ..Options::default() };
         let steps =
-            steps(Options { on_full: OnFull::Drop, ..options }, "steps-dropped", "20", false);
+            steps(Options { on_full: OnFull::Drop, ..options }, "steps-dropped", "10", false);
         let Steps { recording, unsaid, .. } = &steps;
         assert_eq!(recording.events() + recording.lost() + unsaid, steps.events());
         assert_eq!(recording.holes(), 0);

@@ -94,6 +94,10 @@ impl Compiler {
         Self { cc: "clang-20", cxx: "clang++-20" },
     ];
 
+    /// One of each family. A build system, and the wrapper's reading of words, treat further versions
+    /// alike.
+    pub(crate) const FAMILIES: [Self; 2] = [Self::ALL[0], Self::ALL[1]];
+
     /// Those that are installed, each file once; says which are not. gcc and clang by these names have to be.
     pub(crate) fn installed() -> Vec<Self> {
         let (mut found, mut files, mut without) = (Vec::new(), Vec::new(), Vec::new());

@@ -58,13 +58,11 @@ fn one_that_hands_over_nothing() {
 /// other, and what it has written is read.
 #[test]
 fn one_that_lies_in_lent_memory() {
-    for size in ["64KiB", "1MiB"] {
-        for kind in ["anything", "chunks"] {
-            for clock in ["tick", "cycle"] {
-                lies(size, kind, clock);
-            }
-        }
-    }
+    // Each pair of two of these.
+    lies("64KiB", "anything", "tick");
+    lies("64KiB", "chunks", "cycle");
+    lies("1MiB", "anything", "cycle");
+    lies("1MiB", "chunks", "tick");
 }
 
 fn lies(size: &str, kind: &str, clock: &str) {
