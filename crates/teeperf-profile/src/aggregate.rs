@@ -236,6 +236,7 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     }
     let unsampled_ns: f64 = rows.iter().map(|row| row.spent.unsampled_ns).sum();
     let unplaced_ns: f64 = rows.iter().map(|row| row.spent.unplaced_ns).sum();
+    let hooks_ns: f64 = rows.iter().map(|row| row.spent.hooks_ns).sum();
     for row in rows {
         if info.timer_samples.is_some() {
             let Spent { variance, total_variance, .. } = row.spent;
@@ -250,7 +251,7 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
                 spread(time, variance, whole, period_ns);
                 time.high = (time.high + lacks_ns).min(whole.max(time.high));
             }
-            add_hooks(row);
+            add_hidden_work(row, whole - hooks_ns, hooks_ns);
             // Its own time is part of the total, however little is known of the rest.
             row.total.low = row.total.low.max(row.self_time.low);
             row.total.high = row.total.high.max(row.self_time.high);
@@ -263,13 +264,23 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     }
 }
 
-/// Where hooks took as much time as a function's own code, or more, a processor may have done that
-/// code beside them: the function may have had their time as well.
-fn add_hooks(row: &mut Row) {
-    if row.spent.hooks_ns >= row.self_time.value {
-        row.self_time.high += row.spent.hooks_ns;
+/// A processor does some of a function's work beside that of its hooks, and an interrupt falls on
+/// the hooks: the function may have had a part of their time. What other functions had in that way
+/// makes its share smaller. `whole_ns` is the time of all functions, and `hooks_ns` that of hooks.
+fn add_hidden_work(row: &mut Row, whole_ns: f64, hooks_ns: f64) {
+    let Spent { hooks_ns: own_ns, total_hooks_ns, .. } = row.spent;
+    for (time, within_ns) in [(&mut row.self_time, own_ns), (&mut row.total, total_hooks_ns)] {
+        time.high += HIDDEN * within_ns;
+        let hidden_elsewhere_ns = HIDDEN * (hooks_ns - within_ns).max(0.0);
+        time.low *= whole_ns / (whole_ns + hidden_elsewhere_ns).max(f64::MIN_POSITIVE);
     }
 }
+
+/// The part of hooks' time that may be work of functions. With it, bounds of 114 of 121 functions of
+/// lua, sqlite3, bzip2, zstd and made programs with late hooks hold the truth. With 0.15 it is 107
+/// of them, and with one half 118, which are half again as wide. Hooks of the source hide up to all
+/// of it: 104 of 134 hold with a quarter, and 122 with all.
+const HIDDEN: f64 = 0.25;
 
 /// Makes a figure an interval of 95 % confidence: a binomial share of `whole`. Of what no sample
 /// fell into, three may have been due.

@@ -147,6 +147,8 @@ pub struct Spent {
     pub total_waiting_ns: f64,
     /// CPU time of hooks in it, nanoseconds.
     pub hooks_ns: f64,
+    /// The same, with all it called.
+    pub total_hooks_ns: f64,
     /// CPU time of the kernel in it that samples tell, nanoseconds.
     pub kernel_ns: f64,
     /// The same, with all it called.
@@ -161,19 +163,31 @@ pub struct Spent {
 impl Spent {
     /// Its own part, without the totals.
     pub fn of_itself(self) -> Self {
-        Self { total_waiting_ns: 0.0, total_variance: 0.0, total_kernel_ns: 0.0, ..self }
+        Self {
+            total_waiting_ns: 0.0,
+            total_variance: 0.0,
+            total_hooks_ns: 0.0,
+            total_kernel_ns: 0.0,
+            ..self
+        }
     }
 
     /// The same without calls: its totals are its own part.
     pub fn of_leaf(self) -> Self {
-        let (total_waiting_ns, total_variance) = (self.waiting_ns, self.variance);
-        Self { total_waiting_ns, total_variance, total_kernel_ns: self.kernel_ns, ..self }
+        Self {
+            total_waiting_ns: self.waiting_ns,
+            total_variance: self.variance,
+            total_hooks_ns: self.hooks_ns,
+            total_kernel_ns: self.kernel_ns,
+            ..self
+        }
     }
 
     /// Adds what another has with all it called.
     pub(crate) fn add_totals(&mut self, other: &Self) {
         self.total_waiting_ns += other.total_waiting_ns;
         self.total_variance += other.total_variance;
+        self.total_hooks_ns += other.total_hooks_ns;
         self.total_kernel_ns += other.total_kernel_ns;
     }
 }
@@ -181,7 +195,7 @@ impl Spent {
 impl std::ops::AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
         let Self { samples, variance, total_variance, .. } = other;
-        let Self { waiting_ns, total_waiting_ns, hooks_ns, .. } = other;
+        let Self { waiting_ns, total_waiting_ns, hooks_ns, total_hooks_ns, .. } = other;
         let Self { kernel_ns, total_kernel_ns, unsampled_ns, unplaced_ns, .. } = other;
         self.samples = self.samples.saturating_add(samples);
         self.variance += variance;
@@ -189,6 +203,7 @@ impl std::ops::AddAssign for Spent {
         self.waiting_ns += waiting_ns;
         self.total_waiting_ns += total_waiting_ns;
         self.hooks_ns += hooks_ns;
+        self.total_hooks_ns += total_hooks_ns;
         self.kernel_ns += kernel_ns;
         self.total_kernel_ns += total_kernel_ns;
         self.unsampled_ns += unsampled_ns;

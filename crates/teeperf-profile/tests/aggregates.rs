@@ -318,3 +318,40 @@ fn bounds_have_what_no_sample_tells() {
     aggregate::add_sampling_error(&mut rest, &info, 1e9);
     assert!(rest[0].total.high < 50e6, "{rest:?}");
 }
+
+/// Guards: functions whose work a processor did beside that of hooks.
+#[test]
+fn bounds_have_what_hooks_may_hide() {
+    let ms = |value: f64| Time::from(value * 1e6);
+    let row = |own: f64, hooks: f64, total_hooks: f64| aggregate::Row {
+        function: FunctionId(0),
+        calls: 1,
+        total: ms(own),
+        self_time: ms(own),
+        extremes: None,
+        spent: Spent {
+            variance: own * 1e12,
+            total_variance: own * 1e12,
+            hooks_ns: hooks * 1e6,
+            total_hooks_ns: total_hooks * 1e6,
+            ..Spent::default()
+        },
+    };
+    let info = Info { timer_samples: Some(1000), ..ticking(1e6) };
+    let bounds_of = |hooks: f64| {
+        let mut rows = [row(300.0, 0.0, hooks), row(400.0, 0.0, 0.0), row(300.0, hooks, hooks)];
+        aggregate::add_sampling_error(&mut rows, &info, (1000.0 + hooks) * 1e6);
+        rows.map(|row| [row.self_time, row.total])
+    };
+    let is_near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.02;
+    let (without, with) = (bounds_of(0.0), bounds_of(400.0));
+    // A quarter of 400 ms may be work of the function that has the hooks. It makes the others'
+    // shares smaller, and not that of their caller with all it calls.
+    let [[caller, caller_total], [other, _], [hooked, _]] = with;
+    assert!(is_near(hooked.high, without[2][0].high + 100e6), "{hooked:?} {without:?}");
+    assert!(is_near(other.low, without[1][0].low / 1.1), "{other:?} {without:?}");
+    assert!(is_near(caller.low, without[0][0].low / 1.1), "{caller:?} {without:?}");
+    assert!(is_near(caller_total.low, without[0][1].low), "{caller_total:?} {without:?}");
+    assert!(is_near(caller_total.high, without[0][1].high + 100e6), "{caller_total:?}");
+    assert!(is_near(hooked.low, without[2][0].low), "{hooked:?} {without:?}");
+}
