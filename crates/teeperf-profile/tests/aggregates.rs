@@ -282,22 +282,24 @@ fn a_count_of_ticks_is_known_to_twice_its_root() {
     assert_eq!(called, counted, "a counter counts all");
 }
 
+/// A function of so many milliseconds and samples.
+fn sampled(ms: f64, spent: Spent) -> aggregate::Row {
+    let time = Time::from(ms * 1e6);
+    aggregate::Row {
+        function: FunctionId(0),
+        calls: 1,
+        total: time,
+        self_time: time,
+        extremes: None,
+        spent: Spent { variance: ms * 1e12, total_variance: ms * 1e12, ..spent },
+    }
+}
+
 /// Guards: functions that lack what no sample tells.
 #[test]
 fn bounds_have_what_no_sample_tells() {
-    let ms = |value: f64| Time::from(value * 1e6);
-    let row = |own: f64, unsampled: f64| aggregate::Row {
-        function: FunctionId(0),
-        calls: 1,
-        total: ms(own),
-        self_time: ms(own),
-        extremes: None,
-        spent: Spent {
-            variance: own * 1e12,
-            total_variance: own * 1e12,
-            unsampled_ns: unsampled * 1e6,
-            ..Spent::default()
-        },
+    let row = |own: f64, unsampled: f64| {
+        sampled(own, Spent { unsampled_ns: unsampled * 1e6, ..Spent::default() })
     };
     let info = Info { timer_samples: Some(100), ..ticking(1e6) };
     let high_of = |unsampled: f64| {
@@ -322,20 +324,9 @@ fn bounds_have_what_no_sample_tells() {
 /// Guards: functions whose work a processor did beside that of hooks.
 #[test]
 fn bounds_have_what_hooks_may_hide() {
-    let ms = |value: f64| Time::from(value * 1e6);
-    let row = |own: f64, hooks: f64, total_hooks: f64| aggregate::Row {
-        function: FunctionId(0),
-        calls: 1,
-        total: ms(own),
-        self_time: ms(own),
-        extremes: None,
-        spent: Spent {
-            variance: own * 1e12,
-            total_variance: own * 1e12,
-            hooks_ns: hooks * 1e6,
-            total_hooks_ns: total_hooks * 1e6,
-            ..Spent::default()
-        },
+    let row = |own: f64, hooks: f64, total_hooks: f64| {
+        let (hooks_ns, total_hooks_ns) = (hooks * 1e6, total_hooks * 1e6);
+        sampled(own, Spent { hooks_ns, total_hooks_ns, ..Spent::default() })
     };
     let info = Info { timer_samples: Some(1000), ..ticking(1e6) };
     let bounds_of = |hooks: f64| {
