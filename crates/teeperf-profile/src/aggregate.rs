@@ -276,10 +276,10 @@ fn add_hidden_work(row: &mut Row, whole_ns: f64, hooks_ns: f64) {
     }
 }
 
-/// The part of hooks' time that may be work of functions. With it, bounds of 114 of 121 functions of
-/// lua, sqlite3, bzip2, zstd and made programs with late hooks hold the truth. With 0.15 it is 107
-/// of them, and with one half 118, which are half again as wide. Hooks of the source hide up to all
-/// of it: 104 of 134 hold with a quarter, and 122 with all.
+/// The part of hooks' time that may be work of functions. With it, bounds of 114 of 121 functions
+/// of lua, sqlite3, bzip2, zstd and made programs with late hooks hold the truth. With 0.15 it is
+/// 107 of them, and with one half 118, which are half again as wide. Hooks of the source hide up to
+/// all of it: 104 of 134 hold with a quarter, and 122 with all.
 const HIDDEN: f64 = 0.25;
 
 /// Makes a figure an interval of 95 % confidence: a binomial share of `whole`. Of what no sample

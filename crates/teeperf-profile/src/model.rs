@@ -194,20 +194,16 @@ impl Spent {
 
 impl std::ops::AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
-        let Self { samples, variance, total_variance, .. } = other;
-        let Self { waiting_ns, total_waiting_ns, hooks_ns, total_hooks_ns, .. } = other;
-        let Self { kernel_ns, total_kernel_ns, unsampled_ns, unplaced_ns, .. } = other;
+        let Self { samples, variance, waiting_ns, hooks_ns, .. } = other;
+        let Self { kernel_ns, unsampled_ns, unplaced_ns, .. } = other;
         self.samples = self.samples.saturating_add(samples);
         self.variance += variance;
-        self.total_variance += total_variance;
         self.waiting_ns += waiting_ns;
-        self.total_waiting_ns += total_waiting_ns;
         self.hooks_ns += hooks_ns;
-        self.total_hooks_ns += total_hooks_ns;
         self.kernel_ns += kernel_ns;
-        self.total_kernel_ns += total_kernel_ns;
         self.unsampled_ns += unsampled_ns;
         self.unplaced_ns += unplaced_ns;
+        self.add_totals(&other);
     }
 }
 

@@ -298,8 +298,8 @@ fn the_choice_of_a_configuration_by_autoconf_holds() {
     );
 }
 
-/// Configures with clang, and builds without a word of it. Then the same without a choice, which the
-/// compiler's family shows, where these parts of the folder are gone.
+/// Configures with clang, and builds without a word of it. Then the same without a choice, which
+/// the compiler's family shows, where these parts of the folder are gone.
 #[track_caller]
 fn chosen_once(project: &Project, configure: &str, build: &str, program: &str, gone: &[&str]) {
     let is_clangs = || {

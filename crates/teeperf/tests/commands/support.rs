@@ -94,8 +94,7 @@ impl Compiler {
         Self { cc: "clang-20", cxx: "clang++-20" },
     ];
 
-    /// One of each family. A build system, and the wrapper's reading of words, treat further versions
-    /// alike.
+    /// One of each family: a build system starts further versions of it as it starts the first.
     pub(crate) const FAMILIES: [Self; 2] = [Self::ALL[0], Self::ALL[1]];
 
     /// Those that are installed, each file once; says which are not. gcc and clang by these names have to be.

@@ -58,11 +58,15 @@ fn one_that_hands_over_nothing() {
 /// other, and what it has written is read.
 #[test]
 fn one_that_lies_in_lent_memory() {
-    // Each pair of two of these.
-    lies("64KiB", "anything", "tick");
-    lies("64KiB", "chunks", "cycle");
-    lies("1MiB", "anything", "cycle");
-    lies("1MiB", "chunks", "tick");
+    let some = [("64KiB", "anything", "tick"), ("64KiB", "chunks", "cycle")];
+    let others = [("1MiB", "anything", "cycle"), ("1MiB", "chunks", "tick")];
+    for (size, kind, clock) in some.into_iter().chain(others) {
+        lies(size, kind, clock);
+        // Without it each pair of two of these.
+        if are_thorough() {
+            lies(size, kind, if clock == "tick" { "cycle" } else { "tick" });
+        }
+    }
 }
 
 fn lies(size: &str, kind: &str, clock: &str) {

@@ -20,8 +20,8 @@ pub(crate) use late::assert_late_library_is_known;
 pub(crate) use phases::Phases;
 pub(crate) use report::{Report, assert_calls, assert_paths, assert_seen, json};
 pub(crate) use run::{
-    Outcome, Progress, Recorded, Recording, Running, TEEPERF, are_late, cache, child_of, repeats,
-    run, signal_of, teeperf, wait_until,
+    Outcome, Progress, Recorded, Recording, Running, TEEPERF, are_late, are_thorough, cache,
+    child_of, repeats, run, signal_of, teeperf, wait_until,
 };
 pub(crate) use sandbox::without_perf_event_open;
 pub(crate) use told::Told;
