@@ -15,6 +15,8 @@ use teeperf_wire::tree::node;
 
 /// Paths, or pairs of places: more than a chunk has room for.
 const MANY: usize = if cfg!(miri) { 130 } else { 300 };
+/// Memory with room for all of it.
+const LARGE: usize = if cfg!(miri) { 1 << 16 } else { 1 << 20 };
 /// So often a test does the same again: once more under Miri, which takes a minute for each.
 const AGAIN: u64 = if cfg!(miri) { 1 } else { 3 };
 
@@ -219,7 +221,7 @@ fn what_a_recording_has_not_got_the_next_one_gets() {
         pair.host.write(clock::CONTROL, control::STOPPED);
         pair.thread.detach();
         assert_eq!(pair.summed(), summed);
-        pair.host = Rc::new(Host::with_cookie(1 << 20, OnFull::Drop, 4712));
+        pair.host = Rc::new(Host::with_cookie(LARGE, OnFull::Drop, 4712));
         pair.attach();
         pair.thread.detach();
         assert_eq!((summed + pair.summed(), pair.host.untold()), (1 + MANY as u64, 0));
@@ -237,7 +239,7 @@ fn times_of_another_clock_are_not_handed_over() {
     pair.thread.event(LOW + 4, 0);
     pair.thread.sums.has_times_of_counter();
     pair.thread.detach();
-    pair.host = Rc::new(Host::with_cookie(1 << 20, OnFull::Drop, 4712));
+    pair.host = Rc::new(Host::with_cookie(LARGE, OnFull::Drop, 4712));
     pair.host.tick(7000);
     pair.attach();
     pair.host.tick(7011);
@@ -275,7 +277,7 @@ fn who_stays_hands_over_when_the_host_asks() {
 /// Guards: a hook of code compiled with `-pg` takes the long way round when the host has asked, whatever the clock.
 #[test]
 fn a_request_is_seen_where_nobody_reads_the_clock() {
-    let pair = Pair::new(By::Counting, 1 << 20, OnFull::Wait);
+    let pair = Pair::new(By::Counting, LARGE, OnFull::Wait);
     pair.host.write(head::CLOCK, 2);
     let has_moved = || {
         let at = |offset| (&raw const *pair.arcs).wrapping_byte_add(offset);
@@ -300,7 +302,7 @@ fn a_request_is_seen_where_nobody_reads_the_clock() {
 #[test]
 fn who_ends_without_a_word_is_known_of() {
     for by in [By::Hooks, By::Counting] {
-        let mut pair = Pair::new(by, 1 << 20, OnFull::Wait);
+        let mut pair = Pair::new(by, LARGE, OnFull::Wait);
         let ended = |host: &Host| host.read(request::ENDED);
         pair.ask();
         pair.attach();
@@ -311,7 +313,7 @@ fn who_ends_without_a_word_is_known_of() {
         assert_ne!(pair.answered(), 0);
         pair.call(3);
         assert_eq!(ended(&pair.host), 0);
-        let next = Pair::new(by, 1 << 20, OnFull::Wait);
+        let next = Pair::new(by, LARGE, OnFull::Wait);
         pair.thread = Thread::new();
         attach(&next.thread, &pair.host).unwrap();
         assert_eq!(ended(&pair.host), 1);
@@ -341,7 +343,7 @@ fn trees_of_several_images_are_known_apart() {
 /// Guards: who is paused for long has handed over what was before.
 #[test]
 fn who_is_paused_hands_over_as_well() {
-    let pair = Pair::new(By::Hooks, 1 << 20, OnFull::Wait);
+    let pair = Pair::new(By::Hooks, LARGE, OnFull::Wait);
     pair.attach();
     pair.call(5);
     pair.host.write(clock::CONTROL, control::PAUSED);
@@ -384,7 +386,7 @@ fn waiting_is_nobodys_time() {
 
 #[test]
 fn what_has_a_site_is_told_without_its_address() {
-    let pair = Pair::new(By::Hooks, 1 << 20, OnFull::Wait);
+    let pair = Pair::new(By::Hooks, LARGE, OnFull::Wait);
     pair.attach();
     pair.call(3);
     pair.thread.detach();
