@@ -37,7 +37,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Format, lints, licences, tests of every kind, and a short fuzz
+    /// Format, lints, licences, tests of every kind
     Test(test::Arguments),
     /// Runs every fuzz target for a short time
     Fuzz(fuzz::Arguments),

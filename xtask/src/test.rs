@@ -10,15 +10,15 @@ use crate::commands::{self, cargo, root, target, works};
 use crate::steps::{Outcome, Steps};
 
 /// How long each fuzz target runs.
-const FUZZ_SECONDS: u32 = 4;
+const FUZZ_SECONDS: u32 = 10;
 
 #[derive(clap::Args)]
 pub(crate) struct Arguments {
-    /// Leaves out what takes long: documentation tests, browser tests, fuzzing
+    /// Leaves out what takes long: documentation tests, browser tests, Miri, ThreadSanitizer
     #[arg(long)]
     quick: bool,
     /// Repeats scenarios of rare faults five times as often, and those with late hooks by each
-    /// compiler
+    /// compiler; fuzzes
     #[arg(long)]
     thorough: bool,
 }
@@ -46,12 +46,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     steps.run("scenarios with late hooks", || late_scenarios(&arguments.variables()));
     steps.run("reader in Python", python_reader);
     steps.run("workflows", || crate::workflows::check(false));
+    steps.run("lock file of the fuzz targets", fuzz_lock);
     if !arguments.quick {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
         steps.run("documentation without warnings", documentation);
         steps.run("page in a browser", browser);
         steps.run("sums and the runtimes' core under Miri", miri);
         steps.run("chunks changing hands under ThreadSanitizer", thread_sanitizer);
+    }
+    if arguments.thorough {
         steps.run("fuzz targets, for a short time", || crate::fuzz::all(FUZZ_SECONDS, &[]));
     }
     steps.finish()
@@ -173,6 +176,14 @@ fn python_reader() -> Result<Outcome> {
         return Ok(Outcome::Skipped(format!("{python} with the module zstandard is not there")));
     }
     passed(Command::new(python).args(["-m", "unittest", "discover"]).current_dir(folder))
+}
+
+/// The fuzz targets are a workspace of their own, whose sources the tests compile, and whose lock
+/// file nothing else looks at.
+fn fuzz_lock() -> Result<Outcome> {
+    let mut metadata = cargo();
+    metadata.args(["metadata", "--format-version=1", "--locked", "--manifest-path"]);
+    commands::run_quietly(metadata.arg(root().join("fuzz/Cargo.toml"))).map(|_| Outcome::Passed)
 }
 
 fn browser() -> Result<Outcome> {
