@@ -16,8 +16,8 @@ use super::{Group, Ran};
 use crate::checks::Checks;
 
 /// Rounds in which each is tried; fewer, where they take long.
-const ROUNDS: u32 = 5;
-const FEWER_ROUNDS: u32 = 2;
+const ROUNDS: u32 = 3;
+const FEWER_ROUNDS: u32 = 1;
 /// Calls of `outer` that a client makes with each command until it is killed.
 const EACH: u64 = 2000;
 /// Events of such a call: its own, those of three calls of `middle`, of five of `leaf` in each.
@@ -49,14 +49,14 @@ pub(super) const GROUP: Group = Group {
              kill -9 $client; wait $client\n\
              bin/optee-demo calls 7\n\
              END\n\
-             for round in 1 2 3 4 5; do\n\
+             for round in 1 2 3; do\n\
              record midst-$round sh client midst-$round endless 2000 $((round * 70000))\n\
              record between-$round sh client between-$round linger 2000 $((round * 10000))\n\
              (sh until out/interrupted-$round 2; usleep $((round * 70000)); kill -INT $(pidof teeperf)) &\n\
              record interrupted-$round bin/optee-demo endless 2000 >out/interrupted-$round || echo \"## interrupted-$round $?\"\n\
              done\n\
              record crash bin/optee-demo crash 66 >out/crash\n\
-             for round in 1 2; do\n\
+             for round in 1; do\n\
              record supplied-$round sh supplied supplied-$round\n\
              (sh until out/left-$round 40; kill -9 $(pidof teeperf)) &\n\
              record left-$round bin/optee-demo endless 2000 >out/left-$round || echo \"## left-$round $?\"\n\
