@@ -17,8 +17,8 @@ pub(crate) struct Arguments {
     /// Leaves out what takes long: documentation tests, browser tests, Miri, ThreadSanitizer
     #[arg(long)]
     quick: bool,
-    /// Repeats scenarios of rare faults five times as often, and those with late hooks by each
-    /// compiler; fuzzes
+    /// Repeats scenarios of rare faults five times as often, with each compiler and kind of hooks;
+    /// fuzzes
     #[arg(long)]
     thorough: bool,
 }

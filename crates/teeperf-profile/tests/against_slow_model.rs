@@ -252,8 +252,13 @@ proptest! {
     }
 }
 
+/// Twice as many with `cargo xtask test --thorough`.
+fn long_cases() -> u32 {
+    if std::env::var_os("TEEPERF_TEST_THOROUGH").is_some() { 40 } else { 20 }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: long_cases(), ..ProptestConfig::default() })]
 
     #[test]
     fn long_chunks_with_deep_stacks(chunks in chunks(1200), batch in 1usize..4) {

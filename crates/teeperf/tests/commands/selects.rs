@@ -124,7 +124,7 @@ const CASES: [Case; 11] = [
 
 #[test]
 fn what_is_left_out_is_what_is_missing() {
-    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
+    for compiler in Compiler::tried().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         // Further versions of a compiler do without optimisation as the first does.
         let is_further = compiler.contains('-');
@@ -155,7 +155,7 @@ fn what_is_left_out_is_what_is_missing() {
 
 #[test]
 fn small_functions_are_left_out() {
-    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
+    for compiler in Compiler::tried().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let all = project.calls("-O1", "");
         let large = project.calls("-O1", "--teeperf-min-size=25");
@@ -173,7 +173,7 @@ fn small_functions_are_left_out() {
 /// Every way to an object leads past it, and leaves the files that it would.
 #[test]
 fn files_are_those_of_the_compiler() {
-    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
+    for compiler in Compiler::tried().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let options = "--teeperf-only=first --teeperf-only=file:nosuch.c";
         for line in [
@@ -236,7 +236,7 @@ fn files_are_those_of_the_compiler() {
 
 #[test]
 fn what_cannot_be_is_said() {
-    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
+    for compiler in Compiler::tried().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let said = project.refused("$T cc --teeperf-only=first -flto -c first.c");
         assert!(said.contains("-fno-lto") && said.contains("no_instrument_function"), "{said}");
@@ -303,7 +303,7 @@ fn plain_compilers_take_the_same_words() {
 /// Each object knows of its own functions alone; what fits in any of a program's is said of none.
 #[test]
 fn patterns_that_fit_nothing_are_said_once() {
-    for compiler in Compiler::installed().into_iter().map(|compiler| compiler.cc) {
+    for compiler in Compiler::tried().into_iter().map(|compiler| compiler.cc) {
         let project = Project::new(compiler);
         let options = "--teeperf-exclude=helper --teeperf-exclude=nosuch --teeperf-only=file:*.c --teeperf-only='/a\"b/'";
         project.sh(&format!(

@@ -117,6 +117,19 @@ impl Compiler {
         found
     }
 
+    /// One of each family and the newest that is installed; all when tests are thorough.
+    pub(crate) fn tried() -> Vec<Self> {
+        let mut tried = Self::installed();
+        let newest = tried.len() - 1;
+        let mut at = 0..;
+        if std::env::var_os("TEEPERF_TEST_THOROUGH").is_none() {
+            tried.retain(|compiler| {
+                Self::FAMILIES.iter().any(|one| one.cc == compiler.cc) | (at.next() == Some(newest))
+            });
+        }
+        tried
+    }
+
     /// Whether it is one of LLVM's.
     pub(crate) fn is_clang(self) -> bool {
         self.cc.starts_with("clang")

@@ -60,7 +60,7 @@ fn masked(text: &str) -> String {
 #[test]
 fn every_use_that_makes_no_code_is_the_compilers_own() {
     let folder = folder();
-    for Compiler { cc: compiler, .. } in Compiler::installed() {
+    for Compiler { cc: compiler, .. } in Compiler::tried() {
         for line in [
             "--version",
             "-v",
@@ -103,7 +103,7 @@ fn every_use_that_makes_no_code_is_the_compilers_own() {
 #[test]
 fn objects_without_functions_to_hook_are_the_same() {
     let folder = folder();
-    for Compiler { cc: compiler, .. } in Compiler::installed() {
+    for Compiler { cc: compiler, .. } in Compiler::tried() {
         for line in [
             "-c a.s -o out",
             "-c b.S -o out",
@@ -130,7 +130,7 @@ fn objects_without_functions_to_hook_are_the_same() {
 #[test]
 fn warnings_errors_and_dependencies_stay_the_same_when_code_is_made() {
     let folder = folder();
-    for Compiler { cc: compiler, .. } in Compiler::installed() {
+    for Compiler { cc: compiler, .. } in Compiler::tried() {
         for line in [
             "-c bad.c",
             "-c no-such-file.c",
@@ -152,7 +152,7 @@ fn warnings_errors_and_dependencies_stay_the_same_when_code_is_made() {
 fn programs_of_every_kind_link_and_run() {
     let folder = folder();
     let with_library = "-L. -Wl,-rpath,. main.c -la -o p";
-    for Compiler { cc: compiler, .. } in Compiler::installed() {
+    for Compiler { cc: compiler, .. } in Compiler::tried() {
         // Each clang looks for its own lld first, and comes without it on some systems; bfd is on all.
         let lld = format!("ld.lld{}", compiler.trim_start_matches("clang"));
         let has_lld = compiler.starts_with("clang") && in_path(&lld).is_some();
@@ -202,7 +202,7 @@ fn has_sanitizers(compiler: &str) -> bool {
 #[test]
 fn precompiled_headers_are_made_and_used() {
     let folder = folder();
-    for Compiler { cc: compiler, .. } in Compiler::installed() {
+    for Compiler { cc: compiler, .. } in Compiler::tried() {
         let pch = if compiler.starts_with("gcc") { "a.h.gch" } else { "a.h.pch" };
         let cc = |words: &[&str]| {
             run(prepared(Command::new(TEEPERF), &folder)

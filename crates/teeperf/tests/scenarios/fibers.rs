@@ -65,7 +65,7 @@ fn by_instructions_that_are_made_while_the_program_runs() {
     paths_agree(&[], &WAYS[1], &["-DMADE", "-DSAYS_WHERE", &include]);
     paths_agree(&["--stacks", "always"], &WAYS[1], &["-DMADE"]);
     let shop = Workshop::new();
-    for compiler in Compiler::all() {
+    for compiler in Compiler::tried() {
         let program = shop.build("fibers.c", compiler, &["-O2", "-DMADE"]);
         let report = shop.record(&[], &program, &WAYS[1], 0).report;
         let warns = |text: &String| text.starts_with("On stacks of coroutines, ");
@@ -92,7 +92,7 @@ fn of_boost_context_with(says: &str) {
     }
     let include = format!("-I{}/../teeperf-rt/include", env!("CARGO_MANIFEST_DIR"));
     let shop = Workshop::new();
-    for compiler in Compiler::all() {
+    for compiler in Compiler::tried() {
         for level in ["-O0", "-O2"] {
             let flags = [level, "-std=c++17", "-lboost_context", says, &include];
             let program = shop.build("fibers_boost.cc", compiler, &flags);

@@ -69,7 +69,7 @@ fn instructions_beside_hooks_have_their_time() {
 #[test]
 fn functions_of_every_shape_at_every_level() {
     let shop = Workshop::new();
-    for compiler in Compiler::all() {
+    for compiler in Compiler::installed() {
         for level in ["-O0", "-O1", "-O2", "-O3", "-Os"] {
             shapes(&shop, compiler, &[level]);
         }
@@ -96,7 +96,7 @@ fn functions_of_every_shape_with_what_options_add() {
         &["-fstack-protector-all"],
         &["--coverage"],
     ] {
-        for compiler in Compiler::all() {
+        for compiler in Compiler::installed() {
             shapes(&shop, compiler, &[&["-O2"], flags].concat());
         }
     }
@@ -122,7 +122,7 @@ fn functions_of_every_shape_with_what_options_of_gcc_add() {
 fn arguments_and_results_of_every_type() {
     let shop = Workshop::new();
     for seed in 0..2 {
-        for compiler in Compiler::all() {
+        for compiler in Compiler::installed() {
             let file = shop.path("generated.c");
             std::fs::write(&file, generated::program(seed, compiler == Compiler::Clang)).unwrap();
             for level in ["-O0", "-O2"] {
@@ -190,7 +190,7 @@ fn a_thread_that_ends_in_the_midst_of_frames() {
         static void *thread(void *) { ends(); return nullptr; }\n\
         int main() { pthread_t other; pthread_create(&other, nullptr, thread, nullptr); pthread_join(other, nullptr); }\n";
     std::fs::write(&file, text).unwrap();
-    for compiler in Compiler::all() {
+    for compiler in Compiler::installed() {
         let mut command = teeperf();
         command.args(["c++", "--teeperf-hooks=late"]).arg(match compiler {
             Compiler::Gcc => "--teeperf-compiler=g++",
@@ -207,7 +207,7 @@ fn a_thread_that_ends_in_the_midst_of_frames() {
 fn objects_that_are_linked_without_the_wrapper() {
     let shop = Workshop::new();
     let [object, program] = ["shapes.o", "program"].map(|name| shop.path(name));
-    for compiler in Compiler::all() {
+    for compiler in Compiler::installed() {
         succeed(
             late(compiler).args(["-O2", "-w", "-c", "-o"]).arg(&object).arg(source("shapes.c")),
         );
@@ -221,7 +221,7 @@ fn objects_that_are_linked_without_the_wrapper() {
 #[test]
 fn assembly_is_hooked_once() {
     let shop = Workshop::new();
-    for compiler in Compiler::all() {
+    for compiler in Compiler::installed() {
         let [assembly, program] = ["shapes.s", "program"].map(|name| shop.path(name));
         succeed(
             late(compiler).args(["-O2", "-w", "-S", "-o"]).arg(&assembly).arg(source("shapes.c")),
@@ -238,7 +238,7 @@ fn assembly_is_hooked_once() {
 fn some_functions_have_hooks() {
     let shop = Workshop::new();
     let program = shop.path("program");
-    for compiler in Compiler::all() {
+    for compiler in Compiler::installed() {
         for (option, name, is_there) in [
             ("--teeperf-only=leaf", "leaf", true),
             ("--teeperf-only=leaf", "even", false),
@@ -263,7 +263,7 @@ fn some_functions_have_hooks() {
 /// Guards: a clang that is told to have an assembler make its objects.
 #[test]
 fn an_assembler_of_its_own() {
-    if Compiler::all().contains(&Compiler::Clang) {
+    if Compiler::installed().contains(&Compiler::Clang) {
         shapes(&Workshop::new(), Compiler::Clang, &["-O2", "-fno-integrated-as"]);
     }
 }
@@ -297,7 +297,7 @@ fn what_cannot_be_is_said() {
         (Compiler::Gcc, "-mcmodel=large"),
         (Compiler::Clang, "-flto"),
     ] {
-        if !Compiler::all().contains(&compiler) {
+        if !Compiler::installed().contains(&compiler) {
             continue;
         }
         let mut command = late(compiler);
@@ -336,7 +336,7 @@ fn hooks_of(object: &Path) -> [bool; 2] {
 fn hooks_are_late_where_nobody_says() {
     let shop = Workshop::new();
     let object = shop.path("object.o");
-    let with_clang = Compiler::all().contains(&Compiler::Clang);
+    let with_clang = Compiler::installed().contains(&Compiler::Clang);
     for (language, variable, compiler, name) in [
         ("cc", "TEEPERF_CC", "gcc", "shapes.c"),
         ("c++", "TEEPERF_CXX", "g++", "unwinding.cc"),
@@ -391,7 +391,7 @@ fn has_chain(names: &[&str], from: usize) -> bool {
 #[test]
 fn backtrace_of_the_c_library() {
     let shop = Workshop::new();
-    for compiler in Compiler::all() {
+    for compiler in Compiler::installed() {
         let program = build(&shop, compiler, "chain.c", &["-O2", "-rdynamic"]);
         // `inner` is whose callers it tells, or whose callee a timer interrupts.
         for (what, from) in [("tell", 1), ("interrupt", 0)] {
@@ -436,7 +436,7 @@ fn perf_knows_the_callers() {
         let names: Vec<&str> = stack.iter().map(String::as_str).collect();
         has_chain(&names, 0)
     };
-    for compiler in Compiler::all() {
+    for compiler in Compiler::installed() {
         let program = build(&shop, compiler, "chain.c", &["-O2"]);
         let words = [&words[..], &["--", program.to_str().unwrap()]].concat();
         succeed(Command::new("perf").args(&words));
@@ -524,7 +524,7 @@ fn callers_at_each_instruction_of_hooks_in_code_by_gcc() {
 /// Guards: the same, where a compiler says otherwise what it does to frames.
 #[test]
 fn callers_at_each_instruction_of_hooks_in_code_by_clang() {
-    if Compiler::all().contains(&Compiler::Clang) {
+    if Compiler::installed().contains(&Compiler::Clang) {
         step_through(Compiler::Clang);
     }
 }
@@ -551,7 +551,7 @@ fn a_debugger_steps_from_line_to_line_where_a_program_is_recorded() {
     let shop = Workshop::new();
     let Some(first) = gdb() else { return };
     for (compiler, level) in
-        Compiler::all().iter().flat_map(|&compiler| [(compiler, "-O0"), (compiler, "-O2")])
+        Compiler::installed().iter().flat_map(|&compiler| [(compiler, "-O0"), (compiler, "-O2")])
     {
         let program = build(&shop, compiler, "unwound.c", &["-g", level]);
         for step in ["next", "step"] {

@@ -25,7 +25,7 @@ fn share(report: &Report, function: &str) -> f64 {
 
 fn time_stays_with_the_worker(options: &[&str], source: &str, flags: &[&str]) {
     let shop = Workshop::new();
-    for compiler in Compiler::all() {
+    for compiler in Compiler::tried() {
         let program = shop.build(source, compiler, flags);
         for (way, worker) in WAYS {
             let recorded = shop.record(options, &program, &[way, "3000"], 0);

@@ -40,7 +40,7 @@ fn expect_timed(recording: &Path, name: &str, timed: u64, least_ns: f64) -> Valu
 /// that jumps leave, signal handlers.
 #[test]
 fn calls_of_chosen_functions_have_their_own_lengths() {
-    for compiler in Compiler::all() {
+    for compiler in Compiler::tried() {
         let shop = Workshop::new();
         let program = shop.build("timed.c", compiler, &["-O1", "-g"]);
         // A tick that knows nothing of so short calls.
