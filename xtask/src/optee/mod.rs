@@ -19,11 +19,14 @@ use std::time::Instant;
 use anyhow::Result;
 
 use crate::checks::Checks;
+use crate::cross::Toolchain;
 use crate::emulator;
 use crate::tools;
 use firmware::Firmware;
 pub(crate) use lab::Lab;
 
+const EMULATOR: &str = "qemu-system-aarch64";
+const EMULATOR_PACKAGE: &str = "qemu-system-arm";
 /// Debian packages on this machine: compilers, and what builds firmware and file systems.
 const TOOLS: [&str; 14] = [
     "gcc-aarch64-linux-gnu",
@@ -47,6 +50,9 @@ pub(crate) struct Arguments {
     /// Builds OP-TEE from Debian's newest source too, with gprof and ftrace, and tests on both
     #[arg(long)]
     from_source: bool,
+    /// Fetches and builds what takes long, so that a later run has it, and tests nothing
+    #[arg(long, conflicts_with_all = ["from_source", "groups"])]
+    prepare: bool,
     /// Groups of tests to run; all if none is named, `xtest-whole` only with --from-source
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(tests::names()))]
     groups: Vec<String>,
@@ -55,6 +61,9 @@ pub(crate) struct Arguments {
 /// Fetches, builds, boots and tests. The last line says how many checks passed, failed and were skipped; the
 /// exit status, whether one failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if arguments.prepare {
+        return prepare();
+    }
     let mut checks = Checks::default();
     let start = Instant::now();
     if let Err(error) = all(arguments, &mut checks) {
@@ -68,10 +77,20 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+fn prepare() -> Result<()> {
+    let lab = Lab::open()?;
+    timed("tools", || tools::install(&TOOLS))?;
+    let emulator = timed("emulator", || emulator::find(EMULATOR, EMULATOR_PACKAGE))?;
+    timed("packages", || fetch::fetch(&lab, emulator))?;
+    timed("zlib's sources", || fetch::zlib(&lab))?;
+    let toolchain = Toolchain::open(&lab.path("rust"))?;
+    timed("the command", || command::build(&lab, &toolchain)).map(drop)
+}
+
 fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     let lab = Lab::open()?;
     timed("tools", || tools::install(&TOOLS))?;
-    let emulator = timed("emulator", || emulator::find("qemu-system-aarch64", "qemu-system-arm"))?;
+    let emulator = timed("emulator", || emulator::find(EMULATOR, EMULATOR_PACKAGE))?;
     let kit = timed("packages", || fetch::fetch(&lab, emulator))?;
     let packaged = timed("firmware", || Firmware::packaged(&lab, &kit))?;
     tests::run(&lab, &kit, &packaged, arguments, checks)?;

@@ -52,6 +52,13 @@ impl Kind {
     }
 }
 
+/// Installs packages for a processor, and builds Rust's core library for it.
+pub(super) fn prepare(machine: &Machine) -> Result<()> {
+    tools::install(machine.packages)?;
+    let Some(triple) = machine.triple else { return Ok(()) };
+    Toolchain::open(&Lab::open()?.path("rust"))?.sysroot_for(triple).map(drop)
+}
+
 /// All that is needed for one processor.
 pub(super) struct Workshop {
     pub(super) machine: &'static Machine,
