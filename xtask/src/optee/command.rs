@@ -12,8 +12,8 @@ use crate::commands::cargo;
 use crate::cross::{ARM64_LINUX, Toolchain};
 use crate::limited;
 
-/// From nothing it takes some minutes, and longer where it gives way to tests.
-const LIMIT: Duration = Duration::from_secs(2400);
+/// From nothing it takes three minutes.
+const LIMIT: Duration = Duration::from_secs(900);
 const COMPILER: &str = "aarch64-linux-gnu-gcc";
 /// Packages that record and compress.
 const OPTIMISED: [(&str, u8); 4] =

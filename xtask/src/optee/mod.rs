@@ -50,9 +50,9 @@ pub(crate) struct Arguments {
     /// Builds OP-TEE from Debian's newest source too, with gprof and ftrace, and tests on both
     #[arg(long)]
     from_source: bool,
-    /// Fetches and builds what takes long, so that a later run has it, and tests nothing
+    /// Fetches packages for a later run, and tests nothing
     #[arg(long, conflicts_with_all = ["from_source", "groups"])]
-    prepare: bool,
+    fetch: bool,
     /// Groups of tests to run; all if none is named, `xtest-whole` only with --from-source
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(tests::names()))]
     groups: Vec<String>,
@@ -61,8 +61,8 @@ pub(crate) struct Arguments {
 /// Fetches, builds, boots and tests. The last line says how many checks passed, failed and were skipped; the
 /// exit status, whether one failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.prepare {
-        return prepare();
+    if arguments.fetch {
+        return fetch_all();
     }
     let mut checks = Checks::default();
     let start = Instant::now();
@@ -77,14 +77,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn prepare() -> Result<()> {
+fn fetch_all() -> Result<()> {
     let lab = Lab::open()?;
     timed("tools", || tools::install(&TOOLS))?;
     let emulator = timed("emulator", || emulator::find(EMULATOR, EMULATOR_PACKAGE))?;
     timed("packages", || fetch::fetch(&lab, emulator))?;
     timed("zlib's sources", || fetch::zlib(&lab))?;
-    let toolchain = Toolchain::open(&lab.path("rust"))?;
-    timed("the command", || command::build(&lab, &toolchain)).map(drop)
+    timed("Rust", || Toolchain::open(&lab.path("rust"))?.fetch())
 }
 
 fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {

@@ -52,11 +52,12 @@ impl Kind {
     }
 }
 
-/// Installs packages for a processor, and builds Rust's core library for it.
-pub(super) fn prepare(machine: &Machine) -> Result<()> {
-    tools::install(machine.packages)?;
-    let Some(triple) = machine.triple else { return Ok(()) };
-    Toolchain::open(&Lab::open()?.path("rust"))?.sysroot_for(triple).map(drop)
+/// Installs the packages for a processor, and its emulator where that is a whole machine.
+pub(super) fn fetch(machine: &Machine) -> Result<()> {
+    if let Some(package) = machine.emulator_package {
+        emulator::find(machine.emulator, package)?;
+    }
+    tools::install(machine.packages)
 }
 
 /// All that is needed for one processor.

@@ -21,9 +21,9 @@ pub(crate) struct Arguments {
     /// Writes the table of what the runtime costs into docs/porting.md
     #[arg(long, conflicts_with = "machines")]
     write: bool,
-    /// Installs and builds what takes long, so that a later run has it, and tests nothing
+    /// Installs packages for a later run, and tests nothing
     #[arg(long, conflicts_with = "write")]
-    prepare: bool,
+    fetch: bool,
     /// Processors; all if none is named
     #[arg(value_parser = clap::builder::PossibleValuesParser::new(names()))]
     machines: Vec<String>,
@@ -41,9 +41,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let is_wanted = |machine: &Machine| {
         arguments.machines.is_empty() || arguments.machines.iter().any(|one| one == machine.name)
     };
-    if arguments.prepare {
+    if arguments.fetch {
         let machines = MACHINES.iter().chain(&bare_metal::MACHINES);
-        return machines.filter(|machine| is_wanted(machine)).try_for_each(build::prepare);
+        return machines.filter(|machine| is_wanted(machine)).try_for_each(build::fetch);
     }
     for machine in MACHINES.iter().filter(|machine| is_wanted(machine)) {
         checks.on(machine.name);
