@@ -18,7 +18,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("counted calls: in both worlds", counts(ran, "calls", 7, 1, &[]));
     checks.add("counted sessions", counts(ran, "sessions", 20, 21, &[]));
     checks.add("counted calls with and without free parameters", slots(ran));
-    checks.add("counted: two thousand calls in a row", often(ran));
+    checks.add("counted: five hundred calls in a row", often(ran));
     checks.add("counted: out of functions by leaps", leaps(ran, 0));
     checks
         .add("four million calls, counted: none is missing", counts(ran, "many", 200_000, 1, &[]));

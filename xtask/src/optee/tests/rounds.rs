@@ -21,7 +21,7 @@ macro_rules! clients {
              for mode in 'calls 7' 'compute 20000000' 'params 7' 'nested 10' 'sessions 20' 'cancel 200' 'panic 66' unknown; do record $mode; done\n\
              record slots 5 >/dev/null\n\
              record leaps 50 >/dev/null\n\
-             record often 2000 >/dev/null\n\
+             record often 500 >/dev/null\n\
              bin/teeperf record -q --optee --elf linked/$DEMO -o out/many.teeperf -- bin/optee-demo calls 200000 >/dev/null\n",
             $($more)?
         )
@@ -29,13 +29,13 @@ macro_rules! clients {
 }
 pub(super) use clients;
 
-/// Two thousand calls of the application in a row, each of which has something to hand over.
+/// Five hundred calls of the application in a row, each of which has something to hand over.
 pub(super) fn often(ran: &Ran) -> Result<()> {
     let calls = [
-        ("TEEC_InvokeCommand", 2000),
-        ("TA_InvokeCommandEntryPoint", 2000),
-        ("outer", 2000),
-        ("leaf", 30_000),
+        ("TEEC_InvokeCommand", 500),
+        ("TA_InvokeCommandEntryPoint", 500),
+        ("outer", 500),
+        ("leaf", 7500),
     ];
     whole(ran, "often.teeperf", &calls)
 }

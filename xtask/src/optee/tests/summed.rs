@@ -23,7 +23,7 @@ fn judge(ran: &Ran, checks: &mut Checks) {
     checks.add("summed calls: counts in both worlds", counts(ran, "calls", 7, 1, &CALLS));
     checks.add("summed sessions", counts(ran, "sessions", 20, 21, &CALLS));
     checks.add("summed calls with and without free parameters", slots(ran));
-    checks.add("summed: two thousand calls in a row", often(ran));
+    checks.add("summed: five hundred calls in a row", often(ran));
     checks.add("summed: out of functions by leaps", leaps(ran, 100));
     checks.add("summed calls taken in pieces, with no recorder there", taken(ran));
     checks.add(
