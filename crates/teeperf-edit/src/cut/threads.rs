@@ -340,8 +340,9 @@ impl Threads {
     }
 }
 
-/// The piece without words that charges what is owed, but for what gaps take back of it. Writers leave out no more than
-/// passed since the time that they told before: if a gap takes more, the rest of it stays charged in this window.
+/// The piece without words that charges what is owed, but for what gaps take back of it. A writer
+/// leaves out no more time than passed since it told the time before. If a gap takes back more, this
+/// window keeps the rest.
 fn charge(owed: &Owed, taken: u64) -> Option<Write<'static>> {
     let units = owed.units.saturating_sub(taken);
     let header = Header { time: owed.header.time.saturating_add(units), ..owed.header };

@@ -31,7 +31,7 @@ fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
         1 => Just(one(Item::VforkBegin)),
         1 => Just(one(Item::VforkEnd)),
         3 => site().prop_map(move |site| one(Item::Catch(site))),
-        // A writer leaves out time that is yet to come, where an event was last, or time that it just told.
+        // A writer leaves out time that is yet to come, behind an event, or time that it just told.
         3 => (reason(), 0u64..9, 0u32..4, 0u32..4, 0u64..60, site()).prop_map(
             move |(reason, lost, popped, pushed, units, site)| vec![Item::Call { site, time: 0 },
                 Item::Gap { reason, lost, popped, pushed, units }]),
