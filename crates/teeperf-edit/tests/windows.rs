@@ -9,7 +9,7 @@ use by_hand::Builder;
 use by_hand::item::Chunk;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
-use support::chunks::chunks;
+use support::chunks::{chunks, writers_chunks};
 use support::{Memory, Path, counts, lengths, paths, replay};
 use teeperf_edit::cut::{Cut, Made, When, cut};
 use teeperf_profile::Recording;
@@ -75,7 +75,10 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
     #[test]
-    fn windows_add_up(chunks in chunks(8), borders in proptest::collection::vec(0u64..4000, 1..5)) {
+    fn windows_add_up(
+        chunks in writers_chunks(8),
+        borders in proptest::collection::vec(0u64..4000, 1..5),
+    ) {
         let bytes = recording(&chunks);
         let borders: Vec<u64> = borders.into_iter().map(|at| 0xFFFF_FD00 + at).collect();
         add_up(&bytes, &borders);

@@ -22,11 +22,10 @@ use crate::checks::Checks;
 use crate::cross::Toolchain;
 use crate::emulator;
 use crate::tools;
+use fetch::Kit;
 use firmware::Firmware;
 pub(crate) use lab::Lab;
 
-const EMULATOR: &str = "qemu-system-aarch64";
-const EMULATOR_PACKAGE: &str = "qemu-system-arm";
 /// Debian packages on this machine: compilers, and what builds firmware and file systems.
 const TOOLS: [&str; 14] = [
     "gcc-aarch64-linux-gnu",
@@ -77,20 +76,24 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
+/// Packages for a later run: those of the machine, zlib's sources, and Rust for other processors.
 fn fetch_all() -> Result<()> {
     let lab = Lab::open()?;
-    timed("tools", || tools::install(&TOOLS))?;
-    let emulator = timed("emulator", || emulator::find(EMULATOR, EMULATOR_PACKAGE))?;
-    timed("packages", || fetch::fetch(&lab, emulator))?;
+    open_kit(&lab)?;
     timed("zlib's sources", || fetch::zlib(&lab))?;
     timed("Rust", || Toolchain::open(&lab.path("rust"))?.fetch())
 }
 
+/// Installs tools and the emulator, and fetches what the machine is made of.
+fn open_kit(lab: &Lab) -> Result<Kit> {
+    timed("tools", || tools::install(&TOOLS))?;
+    let emulator = timed("emulator", || emulator::find("qemu-system-aarch64", "qemu-system-arm"))?;
+    timed("packages", || fetch::fetch(lab, emulator))
+}
+
 fn all(arguments: &Arguments, checks: &mut Checks) -> Result<()> {
     let lab = Lab::open()?;
-    timed("tools", || tools::install(&TOOLS))?;
-    let emulator = timed("emulator", || emulator::find(EMULATOR, EMULATOR_PACKAGE))?;
-    let kit = timed("packages", || fetch::fetch(&lab, emulator))?;
+    let kit = open_kit(&lab)?;
     let packaged = timed("firmware", || Firmware::packaged(&lab, &kit))?;
     tests::run(&lab, &kit, &packaged, arguments, checks)?;
     if arguments.groups.is_empty() {

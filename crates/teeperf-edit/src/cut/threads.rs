@@ -341,8 +341,8 @@ impl Threads {
 }
 
 /// The piece without words that charges what is owed, but for what gaps take back of it. A writer
-/// leaves out no more time than passed since it told the time before. If a gap takes back more, this
-/// window keeps the rest.
+/// leaves out no more time than passed since it told the time before. Where a gap takes back more,
+/// this window keeps the rest.
 fn charge(owed: &Owed, taken: u64) -> Option<Write<'static>> {
     let units = owed.units.saturating_sub(taken);
     let header = Header { time: owed.header.time.saturating_add(units), ..owed.header };

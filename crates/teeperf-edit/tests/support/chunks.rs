@@ -10,12 +10,40 @@ fn site() -> impl Strategy<Value = u32> {
     prop_oneof![8 => 0x1000u32..0x1004, 1 => 0x1000u32..0x1040]
 }
 
-fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
+/// A gap, with what stands before it.
+type Gaps = BoxedStrategy<Vec<Item>>;
+
+fn reason() -> impl Strategy<Value = u32> {
+    prop_oneof![Just(1u32), Just(4), Just(7)]
+}
+
+/// Gaps that leave out any time.
+fn any_gaps() -> Gaps {
+    (reason(), 0u64..9, 0u32..4, 0u32..4, 0u64..60)
+        .prop_map(|(reason, lost, popped, pushed, units)| {
+            vec![Item::Gap { reason, lost, popped, pushed, units }]
+        })
+        .boxed()
+}
+
+/// Gaps that leave out time that is yet to come, behind an event, or time that was just told.
+fn writers_gaps() -> Gaps {
+    let before = prop_oneof![
+        (site(), 0u32..60).prop_map(|(site, units)| (Item::Call { site, time: 0 }, units)),
+        (0u32..60, 0u32..60).prop_map(|(units, more)| (Item::Tick(units + more), units)),
+    ];
+    (before, reason(), 0u64..9, 0u32..4, 0u32..4)
+        .prop_map(|((before, units), reason, lost, popped, pushed)| {
+            vec![before, Item::Gap { reason, lost, popped, pushed, units: units.into() }]
+        })
+        .boxed()
+}
+
+fn item(thread: u32, gap: Gaps) -> impl Strategy<Value = Vec<Item>> {
     let stack = move || prop_oneof![1 => Just(0u64), 4 => (1u64..4).prop_map(move |i| u64::from(thread) * 10 + i)];
     // Of marks on stacks that threads share it depends on which thread is read first.
     let key = move || (0u32..3).prop_map(move |key| thread * 10 + key);
     let one = |item| vec![item];
-    let reason = || prop_oneof![Just(1u32), Just(4), Just(7)];
     prop_oneof![
         40 => site().prop_map(move |site| one(Item::Call { site, time: 0 })),
         40 => site().prop_map(move |site| one(Item::Return { site, time: 0 })),
@@ -31,13 +59,7 @@ fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
         1 => Just(one(Item::VforkBegin)),
         1 => Just(one(Item::VforkEnd)),
         3 => site().prop_map(move |site| one(Item::Catch(site))),
-        // A writer leaves out time that is yet to come, behind an event, or time that it just told.
-        3 => (reason(), 0u64..9, 0u32..4, 0u32..4, 0u64..60, site()).prop_map(
-            move |(reason, lost, popped, pushed, units, site)| vec![Item::Call { site, time: 0 },
-                Item::Gap { reason, lost, popped, pushed, units }]),
-        3 => (reason(), 0u64..9, 0u32..4, 0u32..4, 0u32..60, 0u32..60).prop_map(
-            move |(reason, lost, popped, pushed, units, more)| vec![Item::Tick(units + more),
-                Item::Gap { reason, lost, popped, pushed, units: u64::from(units) }]),
+        3 => gap,
         // As runtimes write it: the time, then what was waited of it.
         4 => (1u32..100, 0u64..=100).prop_map(|(tick, percent)| vec![Item::Tick(tick), Item::Gap {
             reason: 4, lost: 0, popped: 0, pushed: 0, units: u64::from(tick) * percent / 100 }]),
@@ -50,11 +72,18 @@ fn item(thread: u32) -> impl Strategy<Value = Vec<Item>> {
 
 /// Threads of one clock whose time goes forward, with more than 2^32 units in all.
 pub(crate) fn chunks(most: usize) -> impl Strategy<Value = Vec<Chunk>> {
+    chunks_with(most, any_gaps())
+}
+
+/// The same, with gaps that leave out no more than passed since the time that was told before.
+pub(crate) fn writers_chunks(most: usize) -> impl Strategy<Value = Vec<Chunk>> {
+    chunks_with(most, writers_gaps())
+}
+
+fn chunks_with(most: usize, gap: Gaps) -> impl Strategy<Value = Vec<Chunk>> {
     let thread = move |thread: u32| {
-        let pieces = proptest::collection::vec(
-            (0u64..300, proptest::collection::vec((item(thread), 0u64..60), 0..40)),
-            1..most,
-        );
+        let items = proptest::collection::vec((item(thread, gap.clone()), 0u64..60), 0..40);
+        let pieces = proptest::collection::vec((0u64..300, items), 1..most);
         (Just(thread), pieces)
     };
     let clock = prop_oneof![Just(ClockKind::Tick), Just(ClockKind::Cycle)];
