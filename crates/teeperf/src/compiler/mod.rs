@@ -7,8 +7,10 @@
 mod added;
 mod additions;
 mod arguments;
+mod clang_text;
 mod configured;
 mod headers;
+mod naked;
 mod options;
 mod probe;
 mod real;
@@ -77,6 +79,9 @@ fn call(driver: Driver, arguments: Vec<OsString>) -> Result<Call> {
                 files.clang_headers = Some(&clang_headers);
             }
             let is_late = additions::is_late(&request, &options, &known)?;
+            if !is_late {
+                naked::warn(&request, &known);
+            }
             plan = Plan::new(&request, &options, &known, &compiler, is_late)?;
             if let Some(plan) = &plan {
                 selecting = plan.words(&request, family)?;

@@ -7,6 +7,7 @@
 //! clang makes objects itself unless it is told not to; then it is clang that assembles what it wrote.
 
 use super::arguments::Request;
+use super::clang_text;
 use super::options::Options;
 use super::probe::{Family, Known};
 use super::real::RealCompiler;
@@ -353,12 +354,13 @@ pub(crate) fn become_assembler(plan: &Path, arguments: Vec<OsString>) -> Result<
     let mut command = Command::new(&plan.program);
     command.args(&plan.words);
     if plan.is_clang {
-        options = for_clang(options);
+        options = clang_text::options(options);
         // Versions before 5 tell of lines in another form; what the compiler wrote is of one of them.
-        if let Some(version) = dwarf_version(&text) {
+        if let Some(version) = clang_text::dwarf_version(&text) {
             command.arg(format!("-fdebug-default-version={version}"));
         }
-        without_some_checksums(&mut text);
+        clang_text::without_some_checksums(&mut text);
+        clang_text::quote_names(&mut text);
         command.args(["-Wno-unused-command-line-argument", "-c", "-x", "assembler"]);
     }
     let mut child = command
@@ -392,104 +394,6 @@ fn taken_apart(arguments: Vec<OsString>) -> (Vec<OsString>, Vec<OsString>) {
         }
     }
     (inputs, options)
-}
-
-/// clang hands words to its assembler that clang as an assembler takes in another form.
-fn for_clang(options: Vec<OsString>) -> Vec<OsString> {
-    let mut words = Vec::new();
-    let mut options = options.into_iter();
-    while let Some(option) = options.next() {
-        match option.to_str() {
-            Some("-o" | "-I") => {
-                words.push(option);
-                words.extend(options.next());
-            }
-            Some("--debug-prefix-map") => {
-                if let Some(map) = options.next() {
-                    let mut word = OsString::from("-fdebug-prefix-map=");
-                    word.push(map);
-                    words.push(word);
-                }
-            }
-            Some("--64") => words.push("-m64".into()),
-            // From version 16 on clang has it said to itself, and refuses it from here.
-            Some(debug) if debug.starts_with("-g") => words.push(option),
-            _ => words.extend(["-Xassembler".into(), option]),
-        }
-    }
-    words
-}
-
-/// Checksums of sources are of use if all have one. Where some have none, clang writes none into an object, but
-/// warns of those that it has written into assembly.
-///
-/// Without checksums, versions before 17 take a file of the first one's name for that one, and
-/// refuse its number: another spelling of the name tells them apart.
-fn without_some_checksums(text: &mut Vec<u8>) {
-    let lines = || text.split_inclusive(|&byte| byte == b'\n');
-    let sources: Vec<_> = lines().filter_map(Source::of).collect();
-    let with = sources.iter().filter(|source| source.has_checksum).count();
-    if with == 0 || with == sources.len() {
-        return;
-    }
-    let first = sources.iter().find(|source| source.number == b"0").map(|source| source.name);
-    let mut bare = Vec::with_capacity(text.len() + 8);
-    for line in lines() {
-        let Some(source) = Source::of(line) else {
-            bare.extend_from_slice(line);
-            continue;
-        };
-        let is_like_first = source.number != b"0" && first == Some(source.name);
-        let mark: &[u8] = match source.name {
-            _ if !is_like_first => b"",
-            [b'/', ..] => b"/.",
-            _ => b"./",
-        };
-        bare.extend_from_slice(source.before);
-        bare.extend_from_slice(mark);
-        bare.extend_from_slice(source.name);
-        bare.extend_from_slice(b"\"\n");
-    }
-    *text = bare;
-}
-
-/// A line of assembly that numbers a source, as clang writes it.
-struct Source<'a> {
-    number: &'a [u8],
-    /// All of the line up to the name.
-    before: &'a [u8],
-    name: &'a [u8],
-    has_checksum: bool,
-}
-
-impl<'a> Source<'a> {
-    fn of(line: &'a [u8]) -> Option<Self> {
-        let rest = line.strip_prefix(b"\t.file\t")?;
-        let digits = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
-        let quotes = |&at: &usize| line[at] == b'"' && line[at - 1] != b'\\';
-        let mut quotes = (1..line.len()).rev().filter(quotes);
-        let (end, start) = (quotes.next()?, quotes.next()? + 1);
-        (digits > 0).then(|| Self {
-            number: &rest[..digits],
-            before: &line[..start],
-            name: &line[start..end],
-            has_checksum: line[end..].starts_with(b"\" md5 0x"),
-        })
-    }
-}
-
-/// Of the debug information that is there.
-fn dwarf_version(text: &[u8]) -> Option<u32> {
-    let text = String::from_utf8_lossy(text);
-    let mut lines =
-        text.lines().map(str::trim).skip_while(|line| !line.starts_with(".section\t.debug_info"));
-    let line = lines.find_map(|line| line.strip_prefix(".short"))?;
-    line.trim()
-        .split([' ', '\t', '#'])
-        .next()?
-        .parse()
-        .ok()
-        .filter(|version| (2..=5).contains(version))
 }
 
 /// Whether a compiler wrote it, and no hand: the line information in it is what was asked for.

@@ -2,6 +2,7 @@
 //! What a program counts and prints is the same with them as without, whether it is recorded or
 //! not.
 
+mod conventions;
 mod generated;
 
 use crate::support::*;

@@ -1,0 +1,60 @@
+//! Functions with a convention of their own.
+
+use super::*;
+
+/// Compilers of these names that are installed.
+fn installed(names: &[&'static str]) -> Vec<&'static str> {
+    let answers = |name: &&&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success())
+    };
+    names.iter().filter(answers).copied().collect()
+}
+
+/// Guards: names of `vectorcall`, which versions of clang before 16 write and do not read.
+#[test]
+fn vectorcall_of_every_clang() {
+    let shop = Workshop::new();
+    // Names in reports have no version, and what follows `@@` looks like one.
+    for compiler in installed(&["clang", "clang-14", "clang-16", "clang-19"]) {
+        for flags in [&["-O0"][..], &["-O2", "-g", "-fPIC"]] {
+            let plain = shop.path("plain");
+            let hooked = shop.path("hooked");
+            let name = source("vectorcall.c");
+            succeed(Command::new(compiler).args(flags).arg("-o").arg(&plain).arg(&name));
+            let mut command = teeperf();
+            command.args(["cc", "--teeperf-hooks=late"]);
+            command.arg(format!("--teeperf-compiler={compiler}")).args(flags);
+            succeed(command.arg("-o").arg(&hooked).arg(&name));
+            let recorded = shop.record(&[], &hooked, &[], 0);
+            let expected = succeed(&mut Command::new(&plain)).stdout;
+            assert_eq!(recorded.outcome.stdout, expected, "{compiler} {flags:?}");
+            let calls = |name: &str| recorded.report.calls[name];
+            assert_eq!([calls("weigh"), calls("turn")], [200, 100], "{compiler} {flags:?}");
+        }
+    }
+}
+
+/// Guards: naked functions that hooks of the source break without a word.
+#[test]
+fn naked_functions_where_the_compiler_hooks_the_source() {
+    let shop = Workshop::new();
+    let program = shop.path("naked");
+    for (compiler, is_broken) in
+        [("gcc", true), ("clang-14", true), ("clang-16", true), ("clang-19", false)]
+    {
+        if installed(&[compiler]).is_empty() {
+            continue;
+        }
+        for (kind, may_warn) in [("source", true), ("late", false)] {
+            let mut command = teeperf();
+            command.args(["cc", "-O2"]).arg(format!("--teeperf-hooks={kind}"));
+            command.arg(format!("--teeperf-compiler={compiler}"));
+            let outcome = succeed(command.arg("-o").arg(&program).arg(source("naked.c")));
+            let warns = outcome.stderr.contains("naked.c:4: hooks of the source break naked");
+            assert_eq!(warns, is_broken && may_warn, "{compiler} {kind}: {}", outcome.stderr);
+            if !warns {
+                assert_eq!(succeed(&mut Command::new(&program)).stdout, "8\n", "{compiler} {kind}");
+            }
+        }
+    }
+}
