@@ -188,7 +188,7 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
         // What paths may lack is no more for a function that has many.
         rows(&merged_as_seen(&profile.threads), &profile.functions, sort)
     };
-    add_sampling_error(&mut rows, &profile.info, whole_of(profile));
+    add_sampling_error(&mut rows, &profile.info, whole_of(profile.threads.iter()));
     add_what_they_lack(&mut rows, profile);
     let Some(graph) = &profile.graph else { return rows };
     let places: HashMap<FunctionId, usize> =
@@ -213,12 +213,15 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
     rows
 }
 
-/// Time of all threads with that of hooks, nanoseconds.
-fn whole_of(profile: &Profile) -> f64 {
-    profile.threads.iter().map(|thread| whole_of_tree(&thread.tree)).sum()
+/// Time of threads with that of hooks, nanoseconds. Threads of which no sample tells have all of
+/// their CPU time, wherever it was.
+pub(crate) fn whole_of<'a>(threads: impl Iterator<Item = &'a Thread> + Clone) -> f64 {
+    let told: f64 = threads.clone().map(|thread| whole_of_tree(&thread.tree)).sum();
+    let cpu_ns = threads.filter_map(|thread| thread.cpu_ns).fold(0, u64::saturating_add);
+    if told > 0.0 { told } else { cpu_ns as f64 }
 }
 
-/// The same of a tree.
+/// Time of a tree with that of hooks, nanoseconds.
 pub(crate) fn whole_of_tree(tree: &Tree) -> f64 {
     tree.total_ns() + tree.hooks_ns()
 }
@@ -234,7 +237,11 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     if period_ns == 0.0 {
         return;
     }
-    let unsampled_ns: f64 = rows.iter().map(|row| row.spent.unsampled_ns).sum();
+    let told_ns: f64 = rows.iter().map(|row| row.self_time.value + row.spent.hooks_ns).sum();
+    let unsampled_ns = match told_ns > 0.0 {
+        true => rows.iter().map(|row| row.spent.unsampled_ns).sum(),
+        false => whole,
+    };
     let unplaced_ns: f64 = rows.iter().map(|row| row.spent.unplaced_ns).sum();
     let hooks_ns: f64 = rows.iter().map(|row| row.spent.hooks_ns).sum();
     for row in rows {

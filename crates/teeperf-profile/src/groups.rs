@@ -83,7 +83,7 @@ fn processes(profile: &Profile, sort: Sort) -> Vec<Group> {
 fn of_threads(profile: &Profile, threads: &[&Thread], sort: Sort) -> Group {
     let tree = aggregate::merged(threads.iter().copied());
     let mut rows = aggregate::rows(&tree, &profile.functions, sort);
-    let whole = aggregate::whole_of_tree(&tree);
+    let whole = aggregate::whole_of(threads.iter().copied());
     aggregate::add_sampling_error(&mut rows, &profile.info, whole);
     let mut own = Time::default();
     tree.nodes.iter().skip(1).for_each(|node| own += node.self_time);

@@ -279,6 +279,10 @@ impl<'a> Table<'a> {
             }
             return Ok(());
         }
+        if self.profile.info.timer_samples == Some(0) && self.profile.framed_ns() == 0.0 {
+            let text = "~ no sample fell into a function: each may have had all of the CPU time";
+            return writeln!(out, "{}", faint(text.to_owned()));
+        }
         let mut said = false;
         for row in rows {
             let lack = self.profile.lack(row.function);

@@ -4,7 +4,9 @@
 use crate::support::{
     exact, function, interrupted_kitchen, kitchen, node, parser, summed_kitchen, thread,
 };
+use teeperf_profile::aggregate::table;
 use teeperf_profile::crossings::{Crossing, Evidence, Kind};
+use teeperf_profile::groups;
 use teeperf_profile::model::{
     CallGraph, FunctionId, Health, Mended, NoRoom, Node, Point, PointKind, Profile, Stacks, Time,
     Waits,
@@ -683,6 +685,30 @@ fn too_little_cpu_time_for_samples_is_said() {
         line(&profile),
         "CPU time   99.00 µs, which is too short for samples: no function's share is known"
     );
+}
+
+/// Guards: functions that seem to have no CPU time for sure, because no sample fell into any.
+#[test]
+fn without_samples_each_function_may_have_all_cpu_time() {
+    let mut profile = kitchen();
+    profile.info.timer_samples = Some(0);
+    profile.info.period_ns = 1e6;
+    let node = |parent, function| node(parent, function, 3, 0.0, 0.0);
+    profile.threads = vec![teeperf_profile::model::Thread {
+        cpu_ns: Some(99_000),
+        ..thread(11, "kitchen", vec![node(0, 0), node(0, 0), node(1, 1)])
+    }];
+    let groups = groups::groups(&profile, groups::By::Thread, Sort::Name);
+    let tables = [table(&profile, Sort::Name), groups[0].functions.clone()];
+    for row in tables.iter().flatten() {
+        let bounds = |time: Time| (time.low, time.value, time.high);
+        assert_eq!(bounds(row.self_time), (0.0, 0.0, 99_000.0));
+        assert_eq!(bounds(row.total), (0.0, 0.0, 99_000.0));
+    }
+    let report = report(&profile, &Options::default(), 400);
+    let note = "~ no sample fell into a function: each may have had all of the CPU time\n";
+    assert_eq!(report.matches(note).count(), 1, "{report}");
+    assert!(!report.contains("the bounds:"), "{report}");
 }
 
 #[test]
