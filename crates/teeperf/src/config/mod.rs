@@ -15,9 +15,21 @@ pub(crate) use keys::{global_keys, keys, sections};
 pub(crate) use settings::{Setting, check_sections};
 use std::ffi::OsString;
 
-/// What can be typed.
+/// What can be typed, with help for this terminal.
 pub(crate) fn definition() -> Command {
-    help::for_terminal(keys::with_refusals(Cli::command()))
+    help::for_terminal(without_layout())
+}
+
+/// What can be typed. To lay out help takes longer than all else that a short command does, so it
+/// is laid out where it is shown.
+fn without_layout() -> Command {
+    keys::with_refusals(Cli::command())
+}
+
+/// Reads words; help, versions and what is mistyped end the process.
+fn read_words(definition: &Command, words: &[OsString]) -> ArgMatches {
+    let matches = definition.clone().try_get_matches_from(words);
+    matches.unwrap_or_else(|_| help::for_terminal(definition.clone()).get_matches_from(words))
 }
 
 /// A command line, before files are looked at.
@@ -31,27 +43,31 @@ pub(crate) struct Typed {
 impl Typed {
     /// Reads it; help, versions and what is mistyped end the process.
     pub(crate) fn read(words: Vec<OsString>) -> Self {
-        let matches = definition().get_matches_from(&words);
+        let matches = read_words(&without_layout(), &words);
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         Self { words, matches, cli }
     }
 
     /// With what files say, and which of it holds.
     pub(crate) fn with_files(self) -> Result<(Cli, Vec<Setting>)> {
-        let definition = definition();
+        let found = files::all();
+        if found.is_empty() {
+            return Ok((self.cli, Vec::new()));
+        }
+        let definition = without_layout();
         let Some((name, given)) = self.matches.subcommand() else {
             return Ok((self.cli, Vec::new()));
         };
         if !keys::sections(&definition).any(|section| section.get_name() == name) {
             return Ok((self.cli, Vec::new()));
         }
-        let mut settings = of_command(name, all(&definition)?);
+        let mut settings = of_command(name, all(&found, &definition)?);
         let mut built = definition.clone();
         built.build();
         settings.retain(|setting| !is_overruled(&built, given, setting));
         let with = |settings: &[Setting]| {
             let definition = settings.iter().fold(definition.clone(), with_default);
-            let matches = definition.get_matches_from(&self.words);
+            let matches = read_words(&definition, &self.words);
             Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
         };
         let all = with(&settings);
@@ -64,12 +80,12 @@ impl Typed {
 }
 
 /// What all files say that hold here, the first first. Says which are not used.
-fn all(definition: &Command) -> Result<Vec<Setting>> {
+fn all(found: &[Found], definition: &Command) -> Result<Vec<Setting>> {
     let mut settings = Vec::new();
-    for found in files::all() {
+    for found in found {
         match found.unused() {
             Some(text) => note!("teeperf: {text}"),
-            None => settings.extend(read(&found, definition)?),
+            None => settings.extend(read(found, definition)?),
         }
     }
     Ok(settings)
