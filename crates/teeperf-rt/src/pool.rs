@@ -299,7 +299,7 @@ mod tests {
     fn a_chunk_has_one_owner_at_a_time() {
         const CHUNKS: usize = 6;
         // Miri is some thousand times slower, and looks at every access.
-        const ROUNDS: usize = if cfg!(miri) { 8 } else { 3_000 };
+        const ROUNDS: usize = if cfg!(miri) { 5 } else { 3_000 };
         let size = segment::size(segment::SMALL_CHUNK, CHUNKS).unwrap();
         let memory = vec![0u64; size / 8 + segment::DATA / 8].leak();
         let start = (memory.as_mut_ptr() as usize).next_multiple_of(segment::DATA);
