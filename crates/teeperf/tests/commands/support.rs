@@ -120,7 +120,7 @@ impl Compiler {
     /// One of each family and the newest that is installed; all when tests are thorough.
     pub(crate) fn tried() -> Vec<Self> {
         let mut tried = Self::installed();
-        if std::env::var_os("TEEPERF_TEST_THOROUGH").is_none() {
+        if !are_thorough() {
             let wanted = Self::FAMILIES.map(|one| one.cc);
             let newest = tried.last().map(|one| one.cc);
             tried.retain(|one| wanted.contains(&one.cc) || newest == Some(one.cc));
@@ -128,10 +128,23 @@ impl Compiler {
         tried
     }
 
+    /// One family by the test's name, so that tests of build systems share them; both when tests
+    /// are thorough.
+    pub(crate) fn by_name_of_test() -> Vec<Self> {
+        let test = std::thread::current().name().unwrap_or_default().to_owned();
+        let one = test.bytes().map(usize::from).sum::<usize>() % Self::FAMILIES.len();
+        if are_thorough() { Self::FAMILIES.to_vec() } else { vec![Self::FAMILIES[one]] }
+    }
+
     /// Whether it is one of LLVM's.
     pub(crate) fn is_clang(self) -> bool {
         self.cc.starts_with("clang")
     }
+}
+
+/// Whether tests repeat what takes long, with each compiler.
+fn are_thorough() -> bool {
+    std::env::var_os("TEEPERF_TEST_THOROUGH").is_some()
 }
 
 /// The file that a name of a program stands for.
