@@ -13,6 +13,11 @@ use crate::{names, units};
 const MOST_OF_CALLER: f64 = 0.5;
 /// Deepest such path.
 const DEEPEST: usize = 64;
+/// Columns of a figure, and of the space behind it.
+const FIGURE: usize = 8 + 2;
+const NUMBER: usize = 7 + 2;
+/// Fewest columns that a name has.
+const LEAST_NAME: usize = 8;
 
 pub(super) fn write(
     profile: &Profile,
@@ -23,7 +28,6 @@ pub(super) fn write(
     let threads = &profile.threads;
     let shown = &threads[..threads.len().min(options.limit)];
     let tells_waiting = profile.info.timer_samples.is_some();
-    let tells_hooks = shown.iter().any(|thread| thread.hooks_ns() > 0.0);
     let for_room = threads.iter().map(|thread| thread.waited_ns).fold(0, u64::saturating_add);
     let waited = match for_room {
         0 => String::new(),
@@ -38,19 +42,27 @@ pub(super) fn write(
     let events = shown.iter().map(|thread| units::count(thread.events).len()).max();
     let what = if profile.info.is_sampled() { "SAMPLES" } else { "EVENTS" };
     let events = events.unwrap_or(0).max(what.len());
+    let has_hooks = shown.iter().any(|thread| thread.hooks_ns() > 0.0);
+    let is_one = shown.iter().all(|thread| thread.pid == shown[0].pid);
+    let room = style.columns().saturating_sub(4 * FIGURE + events + 2 + NUMBER);
+    // What a name needs more room for is left out: the process where there is one, else hooks.
+    let has_room = |columns: usize| columns + LEAST_NAME <= room;
+    let tells_process = !is_one || has_room(NUMBER + if has_hooks { FIGURE } else { 0 });
+    let of_process = if tells_process { NUMBER } else { 0 };
+    let tells_hooks = has_hooks && has_room(of_process + FIGURE);
+    let of_hooks = if tells_hooks { FIGURE } else { 0 };
+    let room = room.saturating_sub(of_process + of_hooks).max(LEAST_NAME);
     let head = format!(
-        "{:>8}  {:>8}  {:>8}  {:>8}  {}{what:>events$}  {:>7}  {:>7}  THREAD",
+        "{:>8}  {:>8}  {:>8}  {:>8}  {}{what:>events$}  {}{:>7}  THREAD",
         "RECORDED",
         "WALL ",
         "CPU ",
         "WAITED ",
         if tells_hooks { "  HOOKS   " } else { "" },
-        "PROCESS",
+        if tells_process { "PROCESS  " } else { "" },
         "ID"
     );
     writeln!(out, "{}", style.paint(Paint::Faint, head))?;
-    let times = if tells_hooks { 5 } else { 4 };
-    let room = style.columns().saturating_sub((8 + 2) * times + events + 7 * 2 + 2 * 3).max(8);
     let apart = apart(threads);
     for (at, thread) in shown.iter().enumerate() {
         let name = match thread.merged {
@@ -62,13 +74,13 @@ pub(super) fn write(
         let cpu = thread.whole_cpu_ns().map_or("–  ".into(), |ns| units::time(unit, ns as f64));
         writeln!(
             out,
-            "{}  {}  {cpu:>8}  {}  {}{:>events$}  {:>7}  {:>7}  {}",
+            "{}  {}  {cpu:>8}  {}  {}{:>events$}  {}{:>7}  {}",
             units::time(profile.info.unit, thread.tree.framed_ns()),
             units::time(unit, thread.wall_ns as f64),
             units::time(unit, waited_ns),
             if tells_hooks { units::time(unit, thread.hooks_ns()) + "  " } else { String::new() },
             units::count(thread.events),
-            thread.pid,
+            if tells_process { format!("{:>7}  ", thread.pid) } else { String::new() },
             thread.tid,
             match apart[at].and_then(|function| profile.functions.get(function.0 as usize)) {
                 // What names have in common tells less.

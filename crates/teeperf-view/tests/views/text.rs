@@ -687,6 +687,27 @@ fn too_little_cpu_time_for_samples_is_said() {
     );
 }
 
+/// Guards: a table that is wider than a terminal where hooks have time.
+#[test]
+fn threads_with_hooks_find_room_at_80_columns() {
+    let mut profile = kitchen();
+    profile.info.timer_samples = Some(3);
+    profile.threads.iter_mut().for_each(|thread| thread.tree.nodes[1].spent.hooks_ns = 5e6);
+    let head = |profile: &Profile, width| {
+        let report = report(profile, &Options::default(), width);
+        let threads = report[report.find("\nThreads").unwrap()..].to_owned();
+        let widest = threads.lines().map(|line| line.chars().count()).max();
+        assert!(widest <= Some(width), "{threads}");
+        let head = threads.lines().find(|line| line.contains("RECORDED")).unwrap();
+        ["HOOKS", "PROCESS"].map(|column| head.contains(column))
+    };
+    assert_eq!(head(&profile, 120), [true, true]);
+    assert_eq!(head(&profile, 80), [true, false]);
+    profile.threads[0].pid += 1;
+    assert_eq!(head(&profile, 120), [true, true]);
+    assert_eq!(head(&profile, 80), [false, true]);
+}
+
 /// Guards: functions that seem to have no CPU time for sure, because no sample fell into any.
 #[test]
 fn without_samples_each_function_may_have_all_cpu_time() {
