@@ -29,8 +29,8 @@ pub(super) fn options(options: Vec<OsString>) -> Vec<OsString> {
     words
 }
 
-/// Checksums of sources are of use if all have one. Where some have none, clang writes none into an object, but
-/// warns of those that it has written into assembly.
+/// Checksums of sources are of use if all have one. Where some have none, clang writes none into an
+/// object, but warns of those that it has written into assembly.
 ///
 /// Without checksums, versions before 17 take a file of the first one's name for that one, and
 /// refuse its number: another spelling of the name tells them apart.
@@ -101,8 +101,8 @@ pub(super) fn dwarf_version(text: &[u8]) -> Option<u32> {
         .filter(|version| (2..=5).contains(version))
 }
 
-/// Quotes names of functions with clang's `vectorcall`, which end with `@@` and the arguments' bytes.
-/// Versions before 16 write them without quotes, and then take the end for a relocation.
+/// Quotes names of functions with clang's `vectorcall`, which end with `@@` and the bytes of their
+/// arguments. Versions before 16 write them without quotes, and then take the end for a relocation.
 pub(super) fn quote_names(text: &mut Vec<u8>) {
     if !text.windows(2).any(|pair| pair == b"@@") {
         return;
