@@ -237,13 +237,13 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
     if period_ns == 0.0 {
         return;
     }
-    let told_ns: f64 = rows.iter().map(|row| row.self_time.value + row.spent.hooks_ns).sum();
-    let unsampled_ns = match told_ns > 0.0 {
+    let unplaced_ns: f64 = rows.iter().map(|row| row.spent.unplaced_ns).sum();
+    let hooks_ns: f64 = rows.iter().map(|row| row.spent.hooks_ns).sum();
+    let has_samples = hooks_ns > 0.0 || rows.iter().any(|row| row.self_time.value > 0.0);
+    let unsampled_ns = match has_samples {
         true => rows.iter().map(|row| row.spent.unsampled_ns).sum(),
         false => whole,
     };
-    let unplaced_ns: f64 = rows.iter().map(|row| row.spent.unplaced_ns).sum();
-    let hooks_ns: f64 = rows.iter().map(|row| row.spent.hooks_ns).sum();
     for row in rows {
         if info.timer_samples.is_some() {
             let Spent { variance, total_variance, .. } = row.spent;

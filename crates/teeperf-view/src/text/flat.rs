@@ -279,10 +279,8 @@ impl<'a> Table<'a> {
             }
             return Ok(());
         }
-        if self.profile.info.timer_samples == Some(0) && self.profile.framed_ns() == 0.0 {
-            let text = "~ no sample fell into a function: each may have had all of the CPU time";
-            return writeln!(out, "{}", faint(text.to_owned()));
-        }
+        let is_unsampled =
+            self.profile.info.timer_samples == Some(0) && self.profile.framed_ns() == 0.0;
         let mut said = false;
         for row in rows {
             let lack = self.profile.lack(row.function);
@@ -290,6 +288,11 @@ impl<'a> Table<'a> {
             let is_total_unsure = is_unsure(&row.total, self.lacks_total(row));
             if !is_self_unsure && !is_total_unsure {
                 continue;
+            }
+            if is_unsampled {
+                let text =
+                    "~ no sample fell into a function: each may have had all of the CPU time";
+                return writeln!(out, "{}", faint(text.to_owned()));
             }
             if !said {
                 writeln!(out, "{}", faint("~ known no better than to 30 %; the bounds:".into()))?;

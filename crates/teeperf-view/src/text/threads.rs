@@ -45,7 +45,7 @@ pub(super) fn write(
     let has_hooks = shown.iter().any(|thread| thread.hooks_ns() > 0.0);
     let is_one = shown.iter().all(|thread| thread.pid == shown[0].pid);
     let room = style.columns().saturating_sub(4 * FIGURE + events + 2 + NUMBER);
-    // What a name needs more room for is left out: the process where there is one, else hooks.
+    // Where names lack room, the table leaves out the process if there is one alone, else hooks.
     let has_room = |columns: usize| columns + LEAST_NAME <= room;
     let tells_process = !is_one || has_room(NUMBER + if has_hooks { FIGURE } else { 0 });
     let of_process = if tells_process { NUMBER } else { 0 };

@@ -8,6 +8,7 @@ mod gone;
 mod info;
 mod json;
 mod page;
+mod sampled;
 mod schema;
 mod schema_check;
 mod support;

@@ -1,5 +1,5 @@
-//! What clang needs before it assembles its own text: options in another form, and lines that
-//! some of its versions write and do not read.
+//! Changes that clang needs before it assembles its own text: options in another form, and lines
+//! that some of its versions write and do not read.
 
 use std::ffi::OsString;
 

@@ -15,21 +15,21 @@ pub(crate) use keys::{global_keys, keys, sections};
 pub(crate) use settings::{Setting, check_sections};
 use std::ffi::OsString;
 
-/// What can be typed, with help for this terminal.
+/// The definition of the command line, with help for this terminal.
 pub(crate) fn definition() -> Command {
     help::for_terminal(without_layout())
 }
 
-/// What can be typed. To lay out help takes longer than all else that a short command does, so it
-/// is laid out where it is shown.
+/// The definition of the command line. Laying out help takes longer than all else that a short
+/// command does, so the command lays it out where it shows help.
 fn without_layout() -> Command {
     keys::with_refusals(Cli::command())
 }
 
 /// Reads words; help, versions and what is mistyped end the process.
-fn read_words(definition: &Command, words: &[OsString]) -> ArgMatches {
-    let matches = definition.clone().try_get_matches_from(words);
-    matches.unwrap_or_else(|_| help::for_terminal(definition.clone()).get_matches_from(words))
+fn read_words(definition: impl Fn() -> Command, words: &[OsString]) -> ArgMatches {
+    let matches = definition().try_get_matches_from(words);
+    matches.unwrap_or_else(|_| help::for_terminal(definition()).get_matches_from(words))
 }
 
 /// A command line, before files are looked at.
@@ -43,7 +43,7 @@ pub(crate) struct Typed {
 impl Typed {
     /// Reads it; help, versions and what is mistyped end the process.
     pub(crate) fn read(words: Vec<OsString>) -> Self {
-        let matches = read_words(&without_layout(), &words);
+        let matches = read_words(without_layout, &words);
         let cli = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
         Self { words, matches, cli }
     }
@@ -66,8 +66,8 @@ impl Typed {
         built.build();
         settings.retain(|setting| !is_overruled(&built, given, setting));
         let with = |settings: &[Setting]| {
-            let definition = settings.iter().fold(definition.clone(), with_default);
-            let matches = read_words(&definition, &self.words);
+            let definition = || settings.iter().fold(definition.clone(), with_default);
+            let matches = read_words(definition, &self.words);
             Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
         };
         let all = with(&settings);

@@ -291,13 +291,14 @@ fn the_choice_of_a_configuration_holds() {
 fn the_choice_of_a_configuration_by_autoconf_holds() {
     let project = Project::copy("autotools");
     // Without libtool, which asks most of what a configuration asks.
-    let program = "bin_PROGRAMS = program\nprogram_SOURCES = main.c digits.c\n";
+    let program = "bin_PROGRAMS = program\nprogram_SOURCES = main.c digits.c\n\
+        check_PROGRAMS = selftest\nselftest_SOURCES = selftest.c digits.c\nTESTS = selftest\n";
     std::fs::write(project.folder.path().join("p/Makefile.am"), program).unwrap();
     run(&mut project.shell("sed -i '/AM_PROG_AR/d; /LT_INIT/d' configure.ac"));
     chosen_once(
         &project,
         "test -e configure || autoreconf -i; mkdir -p b; cd b; ../configure",
-        "make -C b",
+        "make -C b check",
         "b/program",
         &["/*"],
     );

@@ -11,13 +11,27 @@ use std::process::Command;
 
 /// The wrapper, with late hooks.
 fn late(compiler: Compiler) -> Command {
+    wrapper("late", if compiler == Compiler::Gcc { "gcc" } else { "clang" })
+}
+
+/// The wrapper of a compiler of this name, with hooks of this kind.
+fn wrapper(hooks: &str, compiler: &str) -> Command {
     let mut command = teeperf();
-    command.args(["cc", "--teeperf-hooks=late"]).arg(match compiler {
-        Compiler::Gcc => "--teeperf-compiler=gcc",
-        Compiler::Clang => "--teeperf-compiler=clang",
-    });
+    let options = [format!("--teeperf-hooks={hooks}"), format!("--teeperf-compiler={compiler}")];
+    command.arg("cc").args(options);
     command
 }
+
+/// Compilers of these names that are installed.
+fn installed(names: &[&'static str]) -> Vec<&'static str> {
+    let answers = |name: &&&str| {
+        Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success())
+    };
+    names.iter().filter(answers).copied().collect()
+}
+
+/// Versions of clang.
+const CLANGS: [&str; 4] = ["clang", "clang-14", "clang-16", "clang-19"];
 
 fn succeed(command: &mut Command) -> Outcome {
     let outcome = run(command);
@@ -273,14 +287,10 @@ fn an_assembler_of_its_own() {
 #[test]
 fn debug_information_of_every_clang() {
     let shop = Workshop::new();
-    for name in ["clang", "clang-14", "clang-16", "clang-19"] {
-        if !Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success()) {
-            continue;
-        }
+    for name in installed(&CLANGS) {
         for options in [&["-g"][..], &["-g", "-O2"], &["-g", "-save-temps=obj"]] {
-            let mut command = teeperf();
-            command.args(["cc", "--teeperf-hooks=late"]);
-            command.arg(format!("--teeperf-compiler={name}")).args(options).arg("-c").arg("-o");
+            let mut command = wrapper("late", name);
+            command.args(options).arg("-c").arg("-o");
             let outcome = run(command.arg(shop.path("varies.o")).arg(source("varies.c")));
             assert!(outcome.success(), "{name} {options:?}: {}", outcome.stderr);
             assert_eq!(outcome.stderr, "", "{name} {options:?}");

@@ -2,29 +2,19 @@
 
 use super::*;
 
-/// Compilers of these names that are installed.
-fn installed(names: &[&'static str]) -> Vec<&'static str> {
-    let answers = |name: &&&str| {
-        Command::new(name).arg("--version").output().is_ok_and(|out| out.status.success())
-    };
-    names.iter().filter(answers).copied().collect()
-}
-
 /// Guards: names of `vectorcall`, which versions of clang before 16 write and do not read.
 #[test]
 fn vectorcall_of_every_clang() {
     let shop = Workshop::new();
     // Names in reports have no version, and what follows `@@` looks like one.
-    for compiler in installed(&["clang", "clang-14", "clang-16", "clang-19"]) {
+    for compiler in installed(&CLANGS) {
         for flags in [&["-O0"][..], &["-O2", "-g", "-fPIC"]] {
             let plain = shop.path("plain");
             let hooked = shop.path("hooked");
             let name = source("vectorcall.c");
             succeed(Command::new(compiler).args(flags).arg("-o").arg(&plain).arg(&name));
-            let mut command = teeperf();
-            command.args(["cc", "--teeperf-hooks=late"]);
-            command.arg(format!("--teeperf-compiler={compiler}")).args(flags);
-            succeed(command.arg("-o").arg(&hooked).arg(&name));
+            let mut command = wrapper("late", compiler);
+            succeed(command.args(flags).arg("-o").arg(&hooked).arg(&name));
             let recorded = shop.record(&[], &hooked, &[], 0);
             let expected = succeed(&mut Command::new(&plain)).stdout;
             assert_eq!(recorded.outcome.stdout, expected, "{compiler} {flags:?}");
@@ -46,10 +36,9 @@ fn naked_functions_where_the_compiler_hooks_the_source() {
             continue;
         }
         for (kind, may_warn) in [("source", true), ("late", false)] {
-            let mut command = teeperf();
-            command.args(["cc", "-O2"]).arg(format!("--teeperf-hooks={kind}"));
-            command.arg(format!("--teeperf-compiler={compiler}"));
-            let outcome = succeed(command.arg("-o").arg(&program).arg(source("naked.c")));
+            let mut command = wrapper(kind, compiler);
+            command.arg("-O2").arg("-o").arg(&program).arg(source("naked.c"));
+            let outcome = succeed(&mut command);
             let warns = outcome.stderr.contains("naked.c:4: hooks of the source break naked");
             assert_eq!(warns, is_broken && may_warn, "{compiler} {kind}: {}", outcome.stderr);
             if !warns {
