@@ -158,7 +158,9 @@ fn check(text: &[u8], lines: &[Line<'_>]) -> Result<(), Error> {
             {
                 return Err(Error::NoCode);
             }
-            Line::Directive(".intel_syntax", _) if mentions(text, HOOK) => {
+            Line::Directive(".intel_syntax", _)
+                if mentions(text, HOOK) || mentions(text, late::MARK) =>
+            {
                 return Err(Error::Syntax { line: at + 1 });
             }
             _ => {}

@@ -68,6 +68,8 @@ pub(crate) struct Request {
     pub(crate) hooks_decided: bool,
     /// `-pg`: gprof's counting beside the hooks.
     pub(crate) pg: bool,
+    /// `-p`: gcc counts as with `-pg`, and clang does not.
+    pub(crate) prof: bool,
     /// clang's `-fmodules`: headers are not included as text.
     pub(crate) modules: bool,
     /// Options that move the compiler's own header folders.
@@ -251,6 +253,7 @@ impl Request {
             cxx: false,
             hooks_decided: false,
             pg: false,
+            prof: false,
             modules: false,
             header_options: Vec::new(),
             to_assembly: false,
@@ -287,6 +290,7 @@ impl Request {
                         any_input |= request.linker_word(value.map_or(b"", |v| v.as_bytes()));
                     }
                     "-l" => any_input = true,
+                    "-mllvm" => request.llvm_option(value.map_or(b"", |v| v.as_bytes())),
                     "-o" | "--output" => request.output = value.cloned(),
                     "-target" | "--sysroot" | "-isysroot" | "-gcc-toolchain" | "-B" => {
                         request.header_options.push(word.clone());
@@ -321,6 +325,13 @@ impl Request {
             request.stage = Stage::Compile;
         }
         request
+    }
+
+    /// An option of LLVM's.
+    fn llvm_option(&mut self, option: &[u8]) {
+        if option.trim_ascii_start() == b"-x86-asm-syntax=intel" {
+            self.not_late = Some("-mllvm -x86-asm-syntax=intel".into());
+        }
     }
 
     /// An option that stands alone.
@@ -366,6 +377,7 @@ impl Request {
             | "-finstrument-functions-after-inlining"
             | "-finstrument-function-entry-bare" => self.hooks_decided = true,
             "-pg" => self.pg = true,
+            "-p" | "-profile" => self.prof = true,
             "-flto" | "-emit-llvm" => self.late_code = true,
             "-fno-lto" => self.late_code = false,
             "-fno-integrated-as" | "-no-integrated-as" => self.own_assembler = true,
@@ -601,6 +613,9 @@ mod tests {
         assert!(read("-c a.c -fno-instrument-functions").hooks_decided);
         assert!(read("-c a.c -finstrument-functions").hooks_decided);
         assert!(!read("-c a.c -finstrument-functions-exclude-file-list=x").hooks_decided);
+        assert!(read("-c a.c -mllvm -x86-asm-syntax=intel").not_late.is_some());
+        assert!(read("-c a.c -mllvm -x86-asm-syntax=att").not_late.is_none());
+        assert!(read("-c a.c -p").prof && !read("-c a.c -pipe").prof);
         assert!(read("-c a.c -pg").pg && !read("-c a.c -o -pg").pg);
         assert!(read("-nostartfiles a.o").bare);
         assert!(read("-static-libstdc++ a.o").static_code && !read("a.o").static_code);

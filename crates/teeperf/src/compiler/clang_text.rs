@@ -160,9 +160,62 @@ fn vectorcall_length(word: &[u8]) -> usize {
     if at > 0 && digits > 0 && is_whole { end } else { 0 }
 }
 
+/// Ends Intel's syntax with each block of inline assembly that leaves it on. clang reads each block
+/// for itself, and as text all that follows would be in that syntax.
+pub(super) fn end_intel_syntax(text: &mut Vec<u8>) {
+    const INTEL: &[u8] = b".intel_syntax";
+    if !text.windows(INTEL.len()).any(|word| word == INTEL) {
+        return;
+    }
+    let mut ended = Vec::with_capacity(text.len() + 64);
+    let (mut is_block, mut is_intel) = (false, false);
+    for line in text.split_inclusive(|&byte| byte == b'\n') {
+        ended.extend_from_slice(line);
+        match line.trim_ascii() {
+            b"#APP" => (is_block, is_intel) = (true, false),
+            b"#NO_APP" => {
+                if is_block && is_intel {
+                    ended.extend_from_slice(b"\t.att_syntax prefix\n");
+                }
+                is_block = false;
+            }
+            statements => {
+                for statement in statements.split(|&byte| byte == b';') {
+                    let statement = statement.trim_ascii_start();
+                    is_intel |= statement.starts_with(INTEL);
+                    is_intel &= !statement.starts_with(b".att_syntax");
+                }
+            }
+        }
+    }
+    *text = ended;
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn intel_syntax_ends_with_its_block() {
+        let of = |text: &str| {
+            let mut text = text.as_bytes().to_vec();
+            end_intel_syntax(&mut text);
+            String::from_utf8(text).unwrap()
+        };
+        let block = |lines: &str| format!("\t#APP\n{lines}\n\t#NO_APP\n");
+        let on = block("\t.intel_syntax noprefix\n\tmov eax, 5");
+        assert_eq!(of(&format!("{on}\tretq\n")), format!("{on}\t.att_syntax prefix\n\tretq\n"));
+        assert_eq!(
+            of(&(on.clone() + &block("nop"))),
+            on + "\t.att_syntax prefix\n" + &block("nop")
+        );
+        for as_it_is in [
+            block(".intel_syntax noprefix; nop; .att_syntax"),
+            "\t.intel_syntax noprefix\n\tnop\n".into(),
+        ] {
+            assert_eq!(of(&as_it_is), as_it_is);
+        }
+    }
 
     #[test]
     fn names_of_vectorcall_are_quoted() {

@@ -72,8 +72,8 @@ impl Plan {
         if options.selection.is_all() && !is_late {
             return Ok(None);
         }
-        let late = is_late
-            .then_some(Late { counts_itself: request.pg, with_library: options.system_headers });
+        let counts_itself = request.pg || request.prof && known.family == Family::Gcc;
+        let late = is_late.then_some(Late { counts_itself, with_library: options.system_headers });
         let own = match known.family {
             Family::Gcc => {
                 "or leave out by gcc's own -finstrument-functions-exclude-file-list=PART,… and \
@@ -361,6 +361,7 @@ pub(crate) fn become_assembler(plan: &Path, arguments: Vec<OsString>) -> Result<
         }
         clang_text::without_some_checksums(&mut text);
         clang_text::quote_names(&mut text);
+        clang_text::end_intel_syntax(&mut text);
         command.args(["-Wno-unused-command-line-argument", "-c", "-x", "assembler"]);
     }
     let mut child = command

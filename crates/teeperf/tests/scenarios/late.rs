@@ -4,6 +4,7 @@
 
 mod conventions;
 mod generated;
+mod labels;
 
 use crate::support::*;
 use std::path::{Path, PathBuf};
@@ -307,12 +308,14 @@ fn what_cannot_be_is_said() {
         (Compiler::Gcc, "-masm=intel"),
         (Compiler::Gcc, "-mcmodel=large"),
         (Compiler::Clang, "-flto"),
+        (Compiler::Clang, "-mllvm -x86-asm-syntax=intel"),
     ] {
         if !Compiler::installed().contains(&compiler) {
             continue;
         }
         let mut command = late(compiler);
-        let outcome = run(command.args([option, "-c", "-o"]).arg(&object).arg(source("shapes.c")));
+        command.args(option.split(' ')).args(["-c", "-o"]);
+        let outcome = run(command.arg(&object).arg(source("shapes.c")));
         assert!(!outcome.success());
         assert!(outcome.stderr.contains(option), "{}", outcome.stderr);
         assert!(outcome.stderr.contains("--teeperf-hooks=source"), "{}", outcome.stderr);
@@ -578,20 +581,31 @@ fn a_debugger_steps_from_line_to_line_where_a_program_is_recorded() {
     }
 }
 
-/// Guards: inline assembly of another syntax, and the code around it.
+/// Guards: inline assembly of another syntax, and the code around it. Whoever writes it for gcc
+/// says where it ends, and clang reads each block for itself.
 #[test]
 fn inline_assembly_of_intels_syntax() {
     let shop = Workshop::new();
     let file = shop.path("intel.c");
-    let code = r#"__attribute__((noinline)) int five(void) {
-        int five;
-        __asm__(".intel_syntax noprefix\n\tmov %0, 5\n\t.att_syntax" : "=r"(five));
-        return five;
-    }
-    int main(void) { return five() - 5; }"#;
-    std::fs::write(&file, code).unwrap();
     let program = shop.path("intel");
-    succeed(late(Compiler::Gcc).args(["-O1", "-o"]).arg(&program).arg(&file));
-    let recorded = shop.record(&[], &program, &[], 0);
-    assert_eq!(recorded.report.calls, [("five".into(), 1), ("main".into(), 1)].into());
+    for (compiler, end) in
+        [("gcc", "\\n\\t.att_syntax")].into_iter().chain(CLANGS.map(|name| (name, "")))
+    {
+        if installed(&[compiler]).is_empty() {
+            continue;
+        }
+        let code = format!(
+            "__attribute__((noinline)) int five(void) {{
+                int five;
+                __asm__(\".intel_syntax noprefix\\n\\tmov eax, 5{end}\" : \"=a\"(five));
+                return five;
+            }}
+            int main(void) {{ return five() - 5; }}"
+        );
+        std::fs::write(&file, code).unwrap();
+        succeed(wrapper("late", compiler).args(["-O1", "-o"]).arg(&program).arg(&file));
+        let recorded = shop.record(&[], &program, &[], 0);
+        let expected = [("five".into(), 1), ("main".into(), 1)].into();
+        assert_eq!(recorded.report.calls, expected, "{compiler}");
+    }
 }

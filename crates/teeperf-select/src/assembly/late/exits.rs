@@ -5,7 +5,7 @@ use super::super::graph::Graph;
 use super::super::instruction::{Flow, flow};
 use super::super::text::{Line, Memory, operands, unquoted};
 use super::super::values::{Atom, Values, is_local};
-use super::part::{Part, Parts};
+use super::part::{Part, Parts, Section};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 
@@ -38,8 +38,8 @@ pub(super) struct Jumps<'l, 'a> {
 struct ByAddress {
     /// Lines of those that lead where a table says, within their function.
     by_table: HashSet<usize>,
-    /// Functions in which others may lead back to their own code: that takes addresses of it as for
-    /// `goto *`, or has tables which no jump is known to use.
+    /// Functions in which others may lead back to their own code without a frame: that takes
+    /// addresses of it as for `goto *`, or has tables which no jump is known to use.
     may_stay: HashSet<usize>,
 }
 
@@ -126,7 +126,7 @@ impl ByAddress {
             let tables: Option<Vec<&str>> = atoms.iter().map(table).collect();
             if let Some(tables) = tables.filter(|tables| !tables.is_empty()) {
                 found.by_table.insert(leaving.line);
-                used.extend(tables);
+                used.extend(tables.into_iter().filter(|name| is_of_compiler(name)));
             }
         }
         found.may_stay = takes_labels(lines, parts, &used);
@@ -135,7 +135,7 @@ impl ByAddress {
 }
 
 /// Functions whose code's addresses are loaded, or stand in data that is no table of jumps that is
-/// used.
+/// used. Addresses where the function has a frame do not count: jumps from there need no look.
 fn takes_labels<'a>(
     lines: &[Line<'a>],
     parts: &Parts<'a>,
@@ -143,18 +143,17 @@ fn takes_labels<'a>(
 ) -> HashSet<usize> {
     let mut found = HashSet::new();
     let mut data = "";
-    // Tables of exceptions, and what is for debuggers, have no addresses of code that jumps go to.
-    let mut may_be = true;
+    let mut section = Section::default();
     for line in lines {
         match *line {
             Line::Label(name) => data = name,
-            Line::Directive(".section" | ".pushsection", rest) => may_be = is_of_jumps(rest),
-            Line::Directive(".text" | ".data" | ".bss", _) => may_be = true,
-            Line::Directive(".quad" | ".long" | ".8byte" | ".4byte", rest)
-                if may_be && !tables.contains(data) =>
-            {
+            Line::Directive(
+                ".quad" | ".long" | ".8byte" | ".4byte" | ".value" | ".short" | ".2byte" | ".byte",
+                rest,
+            ) if rest.contains(".L") && !is_of_tools(section.name) && !tables.contains(data) => {
                 found.extend(operands(rest).filter_map(|item| code_label(item, parts)));
             }
+            Line::Directive(name, rest) => section.step(name, rest),
             Line::Instruction(mnemonic, rest) if flow(mnemonic, rest) == Flow::Next => {
                 for operand in operands(rest) {
                     let place = Memory::read(operand).map(|memory| memory.displacement);
@@ -168,16 +167,38 @@ fn takes_labels<'a>(
     found
 }
 
-fn is_of_jumps(section: &str) -> bool {
-    let name = operands(section).next().map_or("", unquoted);
-    [".rodata", ".data", ".text", ".ldata", ".lrodata"].iter().any(|start| name.starts_with(start))
+/// Whether it is the compiler's table of a `switch`: gcc's `.L4`, or clang's `.LJTI0_0`. An array
+/// of labels that the program has is read elsewhere too.
+fn is_of_compiler(table: &str) -> bool {
+    let Some(name) = table.strip_prefix(".L") else { return false };
+    name.starts_with("JTI") || name.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// The function that a label of code lies in, of `label`, `label-other` and the like.
+/// Whether a section is for unwinders, debuggers and tools: it has no addresses of code that jumps
+/// go to.
+fn is_of_tools(section: &str) -> bool {
+    const NAMES: [&str; 11] = [
+        ".debug",
+        ".zdebug",
+        ".eh_frame",
+        ".gcc_except_table",
+        ".note",
+        ".stapsdt",
+        ".stack_sizes",
+        ".llvm",
+        "__patchable_function_entries",
+        "__sancov",
+        "xray_",
+    ];
+    NAMES.iter().any(|start| section.starts_with(start))
+}
+
+/// The function that a label of code without a frame lies in, of `label`, `label-other` and the like.
 fn code_label(text: &str, parts: &Parts<'_>) -> Option<usize> {
     let name = &text[..text.find(['-', '+', '@']).unwrap_or(text.len())];
     let name = unquoted(name.trim());
-    parts.of_label.get(name).copied().filter(|_| is_local(name))
+    let is_bare = is_local(name) && !parts.framed.contains(name);
+    parts.of_label.get(name).copied().filter(|_| is_bare)
 }
 
 /// The branch on the opposite condition (Intel SDM 2A, Jcc).

@@ -111,7 +111,11 @@ fn wanted<'a>(
 fn is_of_library(name: &str) -> bool {
     const CLASSES: &[u8] = b"tabsiod";
     let Some(encoding) = name.strip_prefix("_Z") else { return false };
-    let nested = encoding.strip_prefix('N').map(|name| name.trim_start_matches(['r', 'V', 'K']));
+    // What is local to a function is of its namespace.
+    let encoding = encoding.trim_start_matches('Z');
+    // Behind `N` stand qualifiers of the object, such as `const` and `&`.
+    const QUALIFIERS: [char; 5] = ['r', 'V', 'K', 'R', 'O'];
+    let nested = encoding.strip_prefix('N').map(|name| name.trim_start_matches(QUALIFIERS));
     let prefix = nested.unwrap_or(encoding).as_bytes();
     match prefix {
         [b'S', class, ..] => CLASSES.contains(class),

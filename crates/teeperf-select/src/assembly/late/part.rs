@@ -38,6 +38,9 @@ pub(super) struct Part<'a> {
     pub(super) kept: Vec<&'a str>,
     /// Line where its unwind information begins, where it has any.
     pub(super) frames: Option<usize>,
+    /// The section that it begins in, and the line behind its last instruction.
+    section: &'a str,
+    behind: usize,
 }
 
 /// See the module.
@@ -48,6 +51,8 @@ pub(super) struct Parts<'a> {
     pub(super) parts: Vec<Part<'a>>,
     /// Function that has a label of code.
     pub(super) of_label: HashMap<&'a str, usize>,
+    /// Labels of code where the function has a frame. No jump from where it has none leads there.
+    pub(super) framed: HashSet<&'a str>,
     /// Of jumps and branches, whether the frame is as it was where the function began; none where
     /// nothing says so.
     pub(super) is_bare: HashMap<usize, bool>,
@@ -65,7 +70,17 @@ impl<'a> Parts<'a> {
         let mut frame = Frame::default();
         let mut section = Section::default();
         let mut began = None;
+        // Labels of the next instruction: what is said of its frame stands behind them.
+        let mut labels: Vec<&str> = Vec::new();
         for (at, line) in lines.iter().enumerate() {
+            match *line {
+                Line::Label(name) => labels.push(name),
+                Line::Instruction(..) | Line::Foreign(_) if frame.is_bare() == Some(false) => {
+                    parts.framed.extend(labels.drain(..));
+                }
+                Line::Instruction(..) | Line::Foreign(_) => labels.clear(),
+                Line::Directive(..) | Line::Empty => {}
+            }
             match *line {
                 Line::Label(name)
                     if functions.contains(name)
@@ -76,7 +91,7 @@ impl<'a> Parts<'a> {
                         parts.of_label.insert(name, parts.functions.len() - 1);
                         continue;
                     }
-                    parts.close(open.take(), at);
+                    parts.close(open.take(), at, &section);
                     let function = match of_part(name, &by_name, &called) {
                         Some(function) => function,
                         None => {
@@ -91,10 +106,12 @@ impl<'a> Parts<'a> {
                         }
                     };
                     let frames = began.filter(|_| frame.is_told());
-                    open = Some(Part { function, start: at, end: at, kept: vec![], frames });
+                    let (kept, section) = (Vec::new(), section.name);
+                    let (start, end, behind) = (at, at, at + 1);
+                    open = Some(Part { function, start, end, kept, frames, section, behind });
                     parts.of_label.insert(name, function);
                 }
-                Line::Label(name) if is_end(name) => parts.close(open.take(), at),
+                Line::Label(name) if is_end(name) => parts.close(open.take(), at, &section),
                 Line::Label(name) if section.is_code => {
                     if let Some(part) = &open {
                         parts.of_label.insert(name, part.function);
@@ -102,7 +119,7 @@ impl<'a> Parts<'a> {
                 }
                 Line::Directive(name, rest) => {
                     if name == ".size" || name == ".cfi_endproc" {
-                        parts.close(open.take(), at);
+                        parts.close(open.take(), at, &section);
                     }
                     section.step(name, rest);
                     let kept = frame.step(name, rest);
@@ -115,7 +132,8 @@ impl<'a> Parts<'a> {
                     }
                 }
                 Line::Instruction(mnemonic, rest) => {
-                    let Some(part) = &open else { continue };
+                    let Some(part) = &mut open else { continue };
+                    part.behind = at + 1;
                     let function = &mut parts.functions[part.function];
                     if is_mark(mnemonic, rest, late) {
                         function.mark.get_or_insert(at);
@@ -129,75 +147,105 @@ impl<'a> Parts<'a> {
                     }
                 }
                 Line::Foreign(_) => {
-                    if let Some(part) = &open {
+                    if let Some(part) = &mut open {
+                        part.behind = at + 1;
                         parts.functions[part.function].code.step(*line);
                     }
                 }
                 Line::Empty | Line::Label(_) => {}
             }
         }
-        parts.close(open, lines.len());
+        parts.close(open, lines.len(), &section);
         parts.is_r11_used = parts.parts.iter().any(|part| {
             let is_first = lines[part.start] == Line::Label(parts.functions[part.function].name);
-            is_first && reads_r11_first(&lines[part.start..part.end])
+            is_first && has_argument_in_r11(&lines[part.start..part.end])
         });
         parts
     }
 
-    fn close(&mut self, part: Option<Part<'a>>, end: usize) {
-        self.parts.extend(part.map(|part| Part { end, ..part }));
+    /// Ends a part here, where `section` is. Without unwind information, code of another section
+    /// may stand in between.
+    fn close(&mut self, part: Option<Part<'a>>, here: usize, section: &Section<'_>) {
+        self.parts.extend(part.map(|part| {
+            let end = if part.section == section.name { here } else { part.behind };
+            Part { end, ..part }
+        }));
     }
 }
 
 /// The section that lines stand in.
 #[derive(Debug, Default)]
-struct Section {
-    is_code: bool,
-    before: bool,
-    pushed: Vec<bool>,
+pub(super) struct Section<'a> {
+    pub(super) name: &'a str,
+    /// It has code.
+    pub(super) is_code: bool,
+    before: (&'a str, bool),
+    pushed: Vec<(&'a str, bool)>,
+    /// Whether one has code: gcc writes its flags the first time alone.
+    known: HashMap<&'a str, bool>,
 }
 
-impl Section {
-    fn step(&mut self, name: &str, rest: &str) {
-        let before = self.is_code;
-        match name {
-            ".text" => self.is_code = true,
-            ".data" | ".bss" => self.is_code = false,
-            ".section" => self.is_code = is_of_code(rest),
+impl<'a> Section<'a> {
+    pub(super) fn step(&mut self, directive: &'a str, rest: &'a str) {
+        let now = (self.name, self.is_code);
+        (self.name, self.is_code) = match directive {
+            ".text" => (directive, true),
+            ".data" | ".bss" => (directive, false),
+            ".section" => self.named(rest),
             ".pushsection" => {
-                self.pushed.push(before);
-                self.is_code = is_of_code(rest);
+                self.pushed.push(now);
+                self.named(rest)
             }
-            ".popsection" => self.is_code = self.pushed.pop().unwrap_or(before),
-            ".previous" => self.is_code = self.before,
+            ".popsection" => self.pushed.pop().unwrap_or(now),
+            ".previous" => self.before,
             _ => return,
-        }
-        self.before = before;
+        };
+        self.before = now;
+    }
+
+    /// By its flags, or by its name: `name,"ax",@progbits`.
+    fn named(&mut self, rest: &'a str) -> (&'a str, bool) {
+        let mut words = operands(rest);
+        let name = words.next().map_or("", unquoted);
+        let is_code =
+            match words.next() {
+                Some(flags) => flags.contains('x'),
+                None => self.known.get(name).copied().unwrap_or_else(|| {
+                    name.starts_with(".text") || matches!(name, ".init" | ".fini")
+                }),
+            };
+        self.known.insert(name, is_code);
+        (name, is_code)
     }
 }
 
-/// By its name, or its flags: `name,"ax",@progbits`.
-fn is_of_code(rest: &str) -> bool {
-    let mut words = operands(rest);
-    let name = words.next().map_or("", unquoted);
-    match words.next() {
-        Some(flags) => flags.contains('x'),
-        None => name.starts_with(".text") || matches!(name, ".init" | ".fini"),
-    }
+/// Whether a function is called with arguments in such registers that one may be in r11: it reads
+/// r11 first, or, as in clang's `preserve_none`, one that other functions keep for their callers.
+/// Calls that only pass such an argument on are not seen.
+fn has_argument_in_r11(lines: &[Line<'_>]) -> bool {
+    ["%r11", "%r12", "%r13", "%r14", "%r15"].iter().any(|register| reads_first(lines, register))
 }
 
-/// Whether the first instruction that names r11 is one that uses what is in it.
-fn reads_r11_first(lines: &[Line<'_>]) -> bool {
+/// Whether the first instruction that names a register is one that uses what is in it, and does not
+/// only keep that on the stack.
+fn reads_first(lines: &[Line<'_>], register: &str) -> bool {
     let uses = lines.iter().find_map(|line| match *line {
-        Line::Instruction(mnemonic, rest) if rest.contains("%r11") => {
-            let is_cleared = mnemonic.starts_with("xor") && rest.matches("%r11").count() == 2;
+        Line::Instruction(mnemonic, rest) if rest.contains(register) => {
+            let is_cleared = mnemonic.starts_with("xor") && rest.matches(register).count() == 2;
             let (source, target) = rest.rsplit_once(',').unwrap_or(("", rest));
-            let is_written = (mnemonic.starts_with("mov")
-                || mnemonic.starts_with("lea")
-                || mnemonic.starts_with("pop"))
-                && target.trim_start().starts_with("%r11")
-                && !source.contains("%r11");
-            Some(!is_cleared && !is_written)
+            let target = target.trim_start();
+            let is_move = mnemonic.starts_with("mov");
+            let is_written =
+                (is_move || mnemonic.starts_with("lea") || mnemonic.starts_with("pop"))
+                    && target.starts_with(register)
+                    && !source.contains(register);
+            // r11 is no function's to keep.
+            let is_kept = register != "%r11"
+                && (mnemonic.starts_with("push")
+                    || is_move
+                        && source == register
+                        && (target.ends_with("(%rsp)") || target.ends_with("(%rbp)")));
+            Some(!(is_cleared || is_written || is_kept))
         }
         _ => None,
     });

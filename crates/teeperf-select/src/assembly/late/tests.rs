@@ -106,6 +106,63 @@ fn computed_gotos_stay_where_r11_is_in_use() {
     assert!(!body(&code).contains('?'), "{}", body(&code));
 }
 
+/// Guards: jumps to labels that the program keeps, taken for exits because another jump uses the
+/// array that they come from.
+#[test]
+fn labels_of_an_array_that_one_jump_uses_are_taken() {
+    let code = |array: &str| {
+        format!(
+            "\tmovq\t{array}(,%rdi,8), %rax\n\tjmp\t*%rax\n\t.section\t.data.rel.ro.local\n\
+             {array}:\n\t.quad\t.L3\n\t.text\n.L3:\n\tjmp\t*(%rsi)"
+        )
+    };
+    let is_compared = |array| short(&function("f", &code(array))).contains("cmpq %r11, (%rsi)");
+    assert!(is_compared("labels.0"));
+    // Nobody but the compiler's own jump reads its table.
+    assert!(!is_compared(".L4"));
+}
+
+/// Guards: exits to other functions that are missed in an interpreter.
+#[test]
+fn a_jump_without_the_frame_that_labels_have_is_an_exit() {
+    let code = |directive: &str| {
+        format!(
+            "\tjmp\t*%rsi\n\tmovq\t$.L3, (%rdi)\n\tmovq\t%rax, %r11\n.L3:\n\t{directive}\n\tud2"
+        )
+    };
+    let framed = body(&code(".cfi_def_cfa_offset 16"));
+    assert!(framed.starts_with("?.Lteeperf_x0_0\n jmp *%rsi"), "{framed}");
+    assert!(!body(&code(".cfi_def_cfa_offset 8")).contains('?'));
+}
+
+#[test]
+fn sections_of_the_programs_own_hold_code_and_labels() {
+    // gcc writes a section's flags the first time alone.
+    let flags = "\t.section\tvm,\"ax\",@progbits\n\tret\n";
+    let table = "\t.section\tvmtable,\"aw\"\nlabels.0:\n\t.quad\t.L3\n";
+    let own = |name: &str| {
+        let code = function(name, &format!("\tjmp\t*%rsi\n.L3:\n\tud2\n{table}\t.section\tvm"));
+        code.replacen("\t.text\n", "\t.section\tvm\n", 1)
+    };
+    let text = short(&(flags.to_owned() + &own("f")));
+    assert!(text.contains("cmpq %r11, %rsi"), "{text}");
+    let of_tools = own("f").replace("vmtable", "__patchable_function_entries");
+    assert!(!short(&(flags.to_owned() + &of_tools)).contains("cmpq %r11, %rsi"));
+}
+
+/// Guards: code of one function between that of another, and its end in another section.
+#[test]
+fn tails_stand_in_the_section_of_their_code() {
+    let text = short(
+        "\t.text\n\t.type\tf, @function\nf:\n1:\tcall\t__fentry__\n\tjs\t.L5\n\tret\n\
+         \t.section\t.text.unlikely,\"ax\",@progbits\n\t.type\tf.cold, @function\nf.cold:\n.L5:\n\
+         \tjmp\tg\n\t.text\n\t.size\tf, .-f\n\t.section\t.text.unlikely\n\t.size\tf.cold, .-f.cold\n",
+    );
+    let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part} in {text}"));
+    assert!(at(".Lteeperf_x0_0:") < at(" .section .text.unlikely"), "{text}");
+    assert!(at(".Lteeperf_x1_0:") < text.rfind(" .text\n").unwrap(), "{text}");
+}
+
 #[test]
 fn r11_is_kept_where_a_jump_needs_it() {
     let text = short(&function("f", "\tjmp\t*%r11"));
@@ -122,8 +179,14 @@ fn r11_is_kept_where_a_jump_needs_it() {
 fn r11_is_kept_where_some_function_has_an_argument_in_it() {
     let text = short(&function("f", "\taddq\t%r11, %rax\n\tret"));
     assert!(text.contains(".Lteeperf_e0:\n pushq %r11\n"), "{text}");
-    for code in ["\txorl\t%r11d, %r11d\n\tret", "\tmovq\t(%rdi), %r11\n\taddq\t%r11, %rax\n\tret"] {
-        assert!(!short(&function("f", code)).contains("pushq"), "{code}");
+    // clang's `preserve_none` passes arguments in those that functions keep, and then in r11.
+    let text = short(&function("f", "\taddq\t%r13, %rax\n\tjmp\tg"));
+    assert!(text.contains(".Lteeperf_e0:\n pushq %r11\n"), "{text}");
+    let kept = "\tpushq\t%r12\n\tmovq\t%r13, -8(%rbp)\n\taddq\t%r12, %r13\n\tret";
+    for code in
+        [kept, "\txorl\t%r11d, %r11d\n\tret", "\tmovq\t(%rdi), %r11\n\taddq\t%r11, %rax\n\tret"]
+    {
+        assert!(!short(&function("f", code)).contains("pushq %r11"), "{code}");
     }
 }
 
@@ -219,6 +282,11 @@ fn the_standard_library_is_left_out() {
         ("_ZNKSt6vectorIiSaIiEE4sizeEv", false),
         ("_ZSt4sortIPiEvT_S1_", false),
         ("_ZNSsC1Ev", false),
+        ("_ZNRSt8optionalIiEdeEv", false),
+        ("_ZNKRSt8optionalIiEdeEv", false),
+        ("_ZNOSt8optionalIiEdeEv", false),
+        ("_ZZNSt8__detail3runEvENKUlvE_clEv", false),
+        ("_ZZ4mainENKUlvE_clEv", true),
         ("_ZN9__gnu_cxx13new_allocatorIiE8allocateEm", false),
         ("_Z3addSt6vectorIiSaIiEE", true),
         ("_ZN5Shape4areaEv", true),
