@@ -1,9 +1,16 @@
 //! A list of steps: each under a heading, all of them run even when one fails, and a line
 //! for each at the end.
 
-use std::time::Instant;
+use std::fs::File;
+use std::io;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
+
+use crate::commands;
 
 /// How a step ended.
 pub(crate) enum Outcome {
@@ -11,6 +18,43 @@ pub(crate) enum Outcome {
     Passed,
     /// It could not run here, for this reason.
     Skipped(String),
+}
+
+/// A program that runs beside steps. A file below the target folder keeps its output until a step
+/// waits for its end.
+pub(crate) struct Beside {
+    output: PathBuf,
+    thread: JoinHandle<(Result<()>, Duration)>,
+}
+
+impl Beside {
+    /// Starts `command`.
+    pub(crate) fn start(name: &str, command: &mut Command) -> Result<Self> {
+        let output = commands::target()?.join(format!("{name}.log"));
+        let file = File::create(&output).with_context(|| output.display().to_string())?;
+        let start = Instant::now();
+        let mut child = command
+            .stdin(Stdio::null())
+            .stderr(file.try_clone()?)
+            .stdout(file)
+            .spawn()
+            .with_context(|| format!("cannot start {}", commands::line(command)))?;
+        let line = commands::line(command);
+        let thread = thread::spawn(move || {
+            let ended = child.wait().map_err(anyhow::Error::from);
+            let result = ended.and_then(|status| commands::judge(&line, status));
+            (result, start.elapsed())
+        });
+        Ok(Self { output, thread })
+    }
+
+    /// Waits for the end, shows the output and tells how long the program took.
+    fn wait(self) -> Result<(Result<()>, Duration)> {
+        let ended = self.thread.join().map_err(|_| anyhow!("the thread that waits panicked"))?;
+        let mut output = File::open(&self.output)?;
+        io::copy(&mut output, &mut io::stdout())?;
+        Ok(ended)
+    }
 }
 
 /// Collects the outcomes.
@@ -26,7 +70,19 @@ impl Steps {
         println!("\n══ {name} ══");
         let start = Instant::now();
         let result = step();
-        let seconds = start.elapsed().as_secs_f64();
+        self.end(name, result, start.elapsed());
+    }
+
+    /// Waits for a program that ran beside the steps before.
+    pub(crate) fn wait(&mut self, name: &str, program: Result<Beside>) {
+        println!("\n══ {name}, beside the steps before ══");
+        let ended = program.and_then(Beside::wait);
+        let (result, took) = ended.unwrap_or_else(|error| (Err(error), Duration::ZERO));
+        self.end(name, result.map(|()| Outcome::Passed), took);
+    }
+
+    fn end(&mut self, name: &str, result: Result<Outcome>, took: Duration) {
+        let seconds = took.as_secs_f64();
         let line = match result {
             Ok(Outcome::Passed) => format!("xtask: passed   {seconds:6.1} s  {name}"),
             Ok(Outcome::Skipped(why)) => format!("xtask: skipped            {name}: {why}"),

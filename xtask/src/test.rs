@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::commands::{self, cargo, root, target, works};
-use crate::steps::{Outcome, Steps};
+use crate::steps::{Beside, Outcome, Steps};
 
 /// How long each fuzz target runs.
 const FUZZ_SECONDS: u32 = 10;
@@ -21,6 +21,9 @@ pub(crate) struct Arguments {
     /// fuzzes
     #[arg(long)]
     thorough: bool,
+    /// Tests on emulated machines too, as `cargo xtask optee` and `cargo xtask targets` do
+    #[arg(long, conflicts_with = "quick")]
+    emulated: bool,
 }
 
 impl Arguments {
@@ -47,12 +50,19 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     steps.run("reader in Python", python_reader);
     steps.run("workflows", || crate::workflows::check(false));
     steps.run("lock file of the fuzz targets", fuzz_lock);
+    // Its machine takes one processor, and no step from here on is disturbed by a neighbour.
+    let optee =
+        arguments.emulated.then(|| Beside::start("optee", cargo().args(["xtask", "optee"])));
     if !arguments.quick {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
         steps.run("documentation without warnings", documentation);
         steps.run("page in a browser", browser);
         steps.run("sums and the runtimes' core under Miri", miri);
         steps.run("chunks changing hands under ThreadSanitizer", thread_sanitizer);
+    }
+    if let Some(optee) = optee {
+        steps.run("other processors", || passed(cargo().args(["xtask", "targets"])));
+        steps.wait("OP-TEE", optee);
     }
     if arguments.thorough {
         steps.run("fuzz targets, for a short time", || crate::fuzz::all(FUZZ_SECONDS, &[]));
