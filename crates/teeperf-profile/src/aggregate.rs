@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use crate::model::{
-    Extremes, Function, FunctionId, Info, Node, Profile, Spent, Thread, Time, Tree, Vertex,
+    Extremes, Function, FunctionId, Info, Node, Profile, Sampled, Spent, Thread, Time, Tree, Vertex,
 };
 use crate::paths::PathPattern;
 use crate::pattern::Found;
@@ -188,7 +188,7 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
         // What paths may lack is no more for a function that has many.
         rows(&merged_as_seen(&profile.threads), &profile.functions, sort)
     };
-    add_sampling_error(&mut rows, &profile.info, whole_of(profile.threads.iter()));
+    add_sampling_error(&mut rows, &profile.info, &profile.sampled());
     add_what_they_lack(&mut rows, profile);
     let Some(graph) = &profile.graph else { return rows };
     let places: HashMap<FunctionId, usize> =
@@ -213,62 +213,62 @@ pub fn table(profile: &Profile, sort: Sort) -> Vec<Row> {
     rows
 }
 
-/// Time of threads with that of hooks, nanoseconds. Threads of which no sample tells have all of
-/// their CPU time, wherever it was.
-pub(crate) fn whole_of<'a>(threads: impl Iterator<Item = &'a Thread> + Clone) -> f64 {
-    let told: f64 = threads.clone().map(|thread| whole_of_tree(&thread.tree)).sum();
-    let cpu_ns = threads.filter_map(|thread| thread.cpu_ns).fold(0, u64::saturating_add);
-    if told > 0.0 { told } else { cpu_ns as f64 }
-}
-
-/// Time of a tree with that of hooks, nanoseconds.
-pub(crate) fn whole_of_tree(tree: &Tree) -> f64 {
-    tree.total_ns() + tree.hooks_ns()
-}
-
 /// Makes the intervals of rows as wide as a clock that ticks makes them. The ticks that fall into a
 /// function are counted, so their number has a deviation of its root: twice that on both sides. Of
 /// what no tick fell into, three may have been due. And `AHEAD_NS` of each call may have gone to
-/// its caller. Samples of timers tell shares of `whole` nanoseconds, which hooks may make wrong.
-/// Any function may have the time of which no sample tells, and any with time of the kernel that of
-/// the kernel whose place no sample tells.
-pub fn add_sampling_error(rows: &mut [Row], info: &Info, whole: f64) {
+/// its caller. Samples of timers tell shares of all time, which hooks may make wrong. Any function
+/// may have the time of which no sample tells, and any with time of the kernel that of the kernel
+/// whose place no sample tells.
+pub fn add_sampling_error(rows: &mut [Row], info: &Info, sampled: &Sampled) {
     let period_ns = info.period_ns;
     if period_ns == 0.0 {
         return;
     }
-    let unplaced_ns: f64 = rows.iter().map(|row| row.spent.unplaced_ns).sum();
-    let hooks_ns: f64 = rows.iter().map(|row| row.spent.hooks_ns).sum();
-    let has_samples = hooks_ns > 0.0 || rows.iter().any(|row| row.self_time.value > 0.0);
-    let unsampled_ns = match has_samples {
-        true => rows.iter().map(|row| row.spent.unsampled_ns).sum(),
-        false => whole,
-    };
-    for row in rows {
-        if info.timer_samples.is_some() {
-            let Spent { variance, total_variance, .. } = row.spent;
-            let unsampled_ns = if row.spent.unsampled_ns > 0.0 { 0.0 } else { unsampled_ns };
-            let unplaced_ns = if row.spent.unplaced_ns > 0.0 { 0.0 } else { unplaced_ns };
-            let lacks_ns =
-                |kernel_ns: f64| unsampled_ns + if kernel_ns > 0.0 { unplaced_ns } else { 0.0 };
-            for (time, variance, lacks_ns) in [
-                (&mut row.self_time, variance, lacks_ns(row.spent.kernel_ns)),
-                (&mut row.total, total_variance, lacks_ns(row.spent.total_kernel_ns)),
-            ] {
-                spread(time, variance, whole, period_ns);
-                time.high = (time.high + lacks_ns).min(whole.max(time.high));
+    if info.timer_samples.is_none() {
+        for row in rows {
+            let ahead = AHEAD_NS * row.calls as f64;
+            for time in [&mut row.self_time, &mut row.total] {
+                widen(time, period_ns, ahead);
             }
-            add_hidden_work(row, whole - hooks_ns, hooks_ns);
-            // Its own time is part of the total, however little is known of the rest.
-            row.total.low = row.total.low.max(row.self_time.low);
-            row.total.high = row.total.high.max(row.self_time.high);
-            continue;
         }
-        let ahead = AHEAD_NS * row.calls as f64;
-        for time in [&mut row.self_time, &mut row.total] {
-            widen(time, period_ns, ahead);
-        }
+        return;
     }
+    let &Sampled { whole_ns, hooks_ns, unsampled_ns, unplaced_ns, .. } = sampled;
+    // The kernel's time is a function's own where code without hooks is.
+    let in_kernel = |row: &&Row| row.spent.kernel_ns > 0.0;
+    let is_own = rows.iter().filter(in_kernel).all(|row| row.calls > 0)
+        && rows.iter().any(|row| in_kernel(&row));
+    for row in rows {
+        let Spent { variance, total_variance, shared_ns, total_shared_ns, .. } = row.spent;
+        let Spent { kernel_ns, total_kernel_ns, .. } = row.spent;
+        let unsampled_ns = if row.spent.unsampled_ns > 0.0 { 0.0 } else { unsampled_ns };
+        let unplaced_ns = if row.spent.unplaced_ns > 0.0 { 0.0 } else { unplaced_ns };
+        let parts = [
+            (&mut row.self_time, variance, shared_ns, kernel_ns, is_own),
+            (&mut row.total, total_variance, total_shared_ns, total_kernel_ns, true),
+        ];
+        for (time, variance, shared_ns, kernel_ns, has_kernel) in parts {
+            spread(time, variance, whole_ns, period_ns);
+            let share = (time.value / whole_ns).clamp(0.0, 1.0);
+            spread_by_deviation(time, shared_ns * (1.0 - share).sqrt(), whole_ns);
+            if kernel_ns == 0.0 && has_kernel {
+                let unseen_ns = unseen_in_kernel(sampled);
+                time.high = time.value + (time.high - time.value).hypot(unseen_ns);
+            }
+            let lacks_ns = unsampled_ns + if kernel_ns > 0.0 { unplaced_ns } else { 0.0 };
+            time.high = (time.high + lacks_ns).min(whole_ns.max(time.value));
+        }
+        add_hidden_work(row, whole_ns - hooks_ns, hooks_ns);
+        // Its own time is part of the total, however little is known of the rest.
+        row.total.low = row.total.low.max(row.self_time.low);
+        row.total.high = row.total.high.max(row.self_time.high);
+    }
+}
+
+/// Most time of the kernel in a function of which no sample tells any, nanoseconds. Such samples are
+/// rarer than those of its own code.
+fn unseen_in_kernel(sampled: &Sampled) -> f64 {
+    (DEVIATIONS * DEVIATIONS * sampled.tick_ns).min(sampled.kernel_ns)
 }
 
 /// A processor does some of a function's work beside that of its hooks, and an interrupt falls on
@@ -289,11 +289,12 @@ fn add_hidden_work(row: &mut Row, whole_ns: f64, hooks_ns: f64) {
 /// all of it: 104 of 134 hold with a quarter, and 122 with all.
 const HIDDEN: f64 = 0.25;
 
+/// Deviations on both sides of what 95 % of figures lie within.
+const DEVIATIONS: f64 = 1.96;
+
 /// Makes a figure an interval of 95 % confidence: a binomial share of `whole`. Of what no sample
 /// fell into, three may have been due.
 fn spread(time: &mut Time, variance: f64, whole: f64, period_ns: f64) {
-    /// Deviations on both sides.
-    const DEVIATIONS: f64 = 1.96;
     let whole = whole.max(f64::MIN_POSITIVE);
     let share = (time.value / whole).clamp(0.0, 1.0);
     // Wilson's interval, which few samples do not make too narrow (Brown, Cai and DasGupta,
@@ -309,6 +310,13 @@ fn spread(time: &mut Time, variance: f64, whole: f64, period_ns: f64) {
     // A small figure that is a difference of larger ones is no share of few samples.
     let most = time.value + DEVIATIONS * variance.sqrt() + square * LONGEST_NS.max(period_ns);
     time.high = ((middle + half).min(1.0) * whole).min(most).max(time.value);
+}
+
+/// Makes an interval of 95 % confidence wider by an error that has such a deviation beside it.
+fn spread_by_deviation(time: &mut Time, deviation_ns: f64, whole: f64) {
+    let beyond = DEVIATIONS * deviation_ns;
+    time.low = (time.value - (time.value - time.low).hypot(beyond)).max(0.0);
+    time.high = (time.value + (time.high - time.value).hypot(beyond)).min(whole.max(time.value));
 }
 
 /// Raises the upper bounds of rows by what had no room: see [`crate::model::NoRoom`].
@@ -643,11 +651,16 @@ impl Profile {
     /// left are gone.
     pub fn with_trees(mut self, change: impl Fn(&Tree, &[Function]) -> Tree) -> Self {
         for thread in &mut self.threads {
+            thread.whole = Some(thread.sampled());
             thread.tree = change(&thread.tree, &self.functions);
         }
         self.threads.retain(|thread| {
-            thread.tree.nodes.len() > 1
-                || thread.tree.nodes.first().is_some_and(|root| root.total.high > 0.0)
+            let is_left = thread.tree.nodes.len() > 1
+                || thread.tree.nodes.first().is_some_and(|root| root.total.high > 0.0);
+            if !is_left {
+                self.left_out += thread.sampled();
+            }
+            is_left
         });
         self
     }

@@ -3,13 +3,14 @@
 
 use std::collections::HashMap;
 
-use crate::model::{CallGraph, FunctionId, Health, Line, Mended, Profile, Waits};
+use crate::model::{CallGraph, FunctionId, Health, Line, Mended, Node, Profile, Waits};
 use crate::names::key;
 
 /// All threads of both, functions of one name, module and place as one; the sum of their call graphs,
-/// where they have such. What is known of the run is that of the first, but for its length, which
-/// is the sum.
-pub fn combine(mut first: Profile, second: Profile) -> Profile {
+/// where they have such. What is known of the run is that of the first, but for its length and its
+/// samples, which are sums.
+pub fn combine(mut first: Profile, mut second: Profile) -> Profile {
+    add_timer_samples(&mut first, &mut second);
     let numbered = first.functions.iter().zip(0..);
     let mut known: HashMap<_, _> =
         numbered.map(|(function, number)| (key(function), FunctionId(number))).collect();
@@ -75,6 +76,42 @@ pub fn combine(mut first: Profile, second: Profile) -> Profile {
     add_mended(&mut first.health.mended_in, &second.health.mended_in, &numbers);
     add_health(&mut first.health, second.health);
     first
+}
+
+/// Samples of timers of both. Where one has none, its clock's ticks stand for such samples.
+fn add_timer_samples(first: &mut Profile, second: &mut Profile) {
+    let samples = [&*first, &*second].map(|profile| profile.info.timer_samples);
+    if samples == [None, None] {
+        return;
+    }
+    let mut all_ns = 0.0;
+    for (profile, samples) in [&mut *first, second].into_iter().zip(samples) {
+        match samples {
+            Some(samples) => all_ns += profile.info.period_ns * samples as f64,
+            None => tell_by_ticks(profile),
+        }
+    }
+    let sum = samples.into_iter().flatten().fold(0, u64::saturating_add);
+    if sum > 0 {
+        first.info.period_ns = all_ns / sum as f64;
+    }
+    first.info.timer_samples = Some(sum);
+    first.left_out += second.left_out;
+}
+
+/// Gives times of a clock that ticks the variance of as many samples.
+fn tell_by_ticks(profile: &mut Profile) {
+    for thread in &mut profile.threads {
+        let nodes = &mut thread.tree.nodes;
+        for node in nodes.iter_mut() {
+            node.spent.variance = node.self_time.value * profile.info.period_ns;
+            node.spent.total_variance = node.spent.variance;
+        }
+        for at in (1..nodes.len()).rev() {
+            let Node { parent, spent, .. } = nodes[at];
+            nodes[parent as usize].spent.total_variance += spent.total_variance;
+        }
+    }
 }
 
 /// One entry for each function; those of the second have these numbers in the first.

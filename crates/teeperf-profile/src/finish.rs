@@ -8,7 +8,6 @@ use teeperf_wire::packet::MAJOR;
 use teeperf_wire::shared::ClockKind;
 use teeperf_wire::word::gap;
 
-use crate::aggregate;
 use crate::contents::{Body, End, Packet, Process, Start};
 use crate::lengths::Lengths;
 use crate::model::{
@@ -242,8 +241,7 @@ impl Gathered {
         out.sort_by(|a, b| total(b).total_cmp(&total(a)).then((a.pid, a.tid).cmp(&(b.pid, b.tid))));
         let mut info = self.info(ns_per_unit, &counts);
         if is_sampled {
-            let whole = |thread: &Thread| aggregate::whole_of_tree(&thread.tree);
-            let cpu_ns: f64 = out.iter().map(whole).sum();
+            let cpu_ns: f64 = out.iter().map(|thread| thread.sampled().whole_ns).sum();
             let each_ns = (cpu_ns - clocked_ns) / timer_samples as f64;
             info.period_ns = if timer_samples > 0 && each_ns > 0.0 { each_ns } else { PERIOD_NS };
             info.timer_samples = Some(timer_samples);
@@ -270,10 +268,9 @@ impl Gathered {
             waits,
             points,
             health,
-            part_of_ns: None,
             length_unit_ns,
-            lines: Vec::new(),
             beside: sampled,
+            ..Profile::default()
         }
     }
 
@@ -348,10 +345,7 @@ impl Gathered {
             cpu_over_ns: figures.cpu.map_or(0, |(_, units)| ns(units)),
             left_out_ns: ns(figures.left_out),
             waited_ns: ns(figures.waited),
-            tree: Tree::default(),
-            no_room: None,
-            lengths: Vec::new(),
-            counted: Vec::new(),
+            ..Thread::default()
         }
     }
 

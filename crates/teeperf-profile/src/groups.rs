@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use crate::aggregate::{self, Row, Sort};
-use crate::model::{FunctionId, Profile, Thread, Time};
+use crate::model::{self, FunctionId, Profile, Sampled, Thread, Time};
 
 /// What functions are put together by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -83,8 +83,8 @@ fn processes(profile: &Profile, sort: Sort) -> Vec<Group> {
 fn of_threads(profile: &Profile, threads: &[&Thread], sort: Sort) -> Group {
     let tree = aggregate::merged(threads.iter().copied());
     let mut rows = aggregate::rows(&tree, &profile.functions, sort);
-    let whole = aggregate::whole_of(threads.iter().copied());
-    aggregate::add_sampling_error(&mut rows, &profile.info, whole);
+    let sampled = model::sampled(threads.iter().copied(), Sampled::default());
+    aggregate::add_sampling_error(&mut rows, &profile.info, &sampled);
     let mut own = Time::default();
     tree.nodes.iter().skip(1).for_each(|node| own += node.self_time);
     Group {

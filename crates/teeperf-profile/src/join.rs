@@ -5,7 +5,7 @@ use crate::combine::combine;
 use crate::model::{Profile, Thread};
 
 /// Puts together what files have, each with its name, which stands before what is said of it. Events of one name are one. What is known of the
-/// run is the first file's, but for how long it took: that is summed. Nothing where there is no file.
+/// run is the first file's, but for how long it took and its samples: these are summed. Nothing where there is no file.
 pub fn join(files: Vec<(String, Profile)>) -> Option<Profile> {
     let mut events: Vec<Profile> = Vec::new();
     for (number, (name, mut profile)) in (0..).zip(files) {
@@ -103,5 +103,27 @@ mod tests {
             vec![("a".into(), file("clock", &["a"], 1.0)), ("b".into(), file("", &["a"], 2.0))];
         let mixed = join(mixed).unwrap();
         assert_eq!((mixed.framed_ns(), mixed.beside[0].framed_ns()), (1.0, 2.0));
+    }
+
+    /// Guards: samples of the first file alone beside the time of all.
+    #[test]
+    fn samples_of_timers_are_those_of_all_files() {
+        let of = |timer_samples, period_ns| {
+            let mut file = file("", &["f"], 1e9);
+            (file.info.timer_samples, file.info.period_ns) = (timer_samples, period_ns);
+            file
+        };
+        let joined = |first, second| {
+            let all = join(vec![("a".into(), first), ("b".into(), second)]).unwrap();
+            (all.info.timer_samples, all.info.period_ns)
+        };
+        assert_eq!(joined(of(Some(0), 1e6), of(Some(300), 1e6)), (Some(300), 1e6));
+        assert_eq!(joined(of(Some(100), 1e6), of(Some(300), 2e6)), (Some(400), 1.75e6));
+        // Ticks of a clock have a deviation too.
+        let mixed = join(vec![("a".into(), of(None, 1e5)), ("b".into(), of(Some(300), 1e6))]);
+        let variance = |thread: &Thread| thread.tree.nodes[1].spent.total_variance;
+        assert!(mixed.unwrap().threads.iter().any(|thread| variance(thread) == 1e14));
+        assert_eq!(joined(of(Some(300), 1e6), of(None, 1e5)), (Some(300), 1e6));
+        assert_eq!(joined(of(None, 1e5), of(None, 1e5)).0, None);
     }
 }

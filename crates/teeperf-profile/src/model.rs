@@ -141,6 +141,11 @@ pub struct Spent {
     pub variance: f64,
     /// The same of its total.
     pub total_variance: f64,
+    /// Deviation of its self time by what samples share, such as the time that a tick in the kernel
+    /// stands for, nanoseconds. It adds up as time does.
+    pub shared_ns: f64,
+    /// The same of its total.
+    pub total_shared_ns: f64,
     /// Nanoseconds for which threads waited in it, or in code without hooks that it called.
     pub waiting_ns: f64,
     /// The same, with all it called.
@@ -166,6 +171,7 @@ impl Spent {
         Self {
             total_waiting_ns: 0.0,
             total_variance: 0.0,
+            total_shared_ns: 0.0,
             total_hooks_ns: 0.0,
             total_kernel_ns: 0.0,
             ..self
@@ -177,6 +183,7 @@ impl Spent {
         Self {
             total_waiting_ns: self.waiting_ns,
             total_variance: self.variance,
+            total_shared_ns: self.shared_ns,
             total_hooks_ns: self.hooks_ns,
             total_kernel_ns: self.kernel_ns,
             ..self
@@ -187,6 +194,7 @@ impl Spent {
     pub(crate) fn add_totals(&mut self, other: &Self) {
         self.total_waiting_ns += other.total_waiting_ns;
         self.total_variance += other.total_variance;
+        self.total_shared_ns += other.total_shared_ns;
         self.total_hooks_ns += other.total_hooks_ns;
         self.total_kernel_ns += other.total_kernel_ns;
     }
@@ -194,16 +202,65 @@ impl Spent {
 
 impl std::ops::AddAssign for Spent {
     fn add_assign(&mut self, other: Self) {
-        let Self { samples, variance, waiting_ns, hooks_ns, .. } = other;
+        let Self { samples, variance, shared_ns, waiting_ns, hooks_ns, .. } = other;
         let Self { kernel_ns, unsampled_ns, unplaced_ns, .. } = other;
         self.samples = self.samples.saturating_add(samples);
         self.variance += variance;
+        self.shared_ns += shared_ns;
         self.waiting_ns += waiting_ns;
         self.hooks_ns += hooks_ns;
         self.kernel_ns += kernel_ns;
         self.unsampled_ns += unsampled_ns;
         self.unplaced_ns += unplaced_ns;
         self.add_totals(&other);
+    }
+}
+
+/// CPU time as samples tell it, nanoseconds: of all of a tree, whatever part of it is shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Sampled {
+    /// All of it, with that of hooks.
+    pub whole_ns: f64,
+    /// That of hooks.
+    pub hooks_ns: f64,
+    /// That of which no sample tells: any function may have it.
+    pub unsampled_ns: f64,
+    /// That of the kernel of which no sample tells the place.
+    pub unplaced_ns: f64,
+    /// That of the kernel which samples tell.
+    pub kernel_ns: f64,
+    /// Time that a sample in the kernel stands for.
+    pub tick_ns: f64,
+}
+
+impl Sampled {
+    /// Of a tree that nothing is left out of.
+    pub fn of(tree: &Tree) -> Self {
+        let mut sampled = Self { whole_ns: tree.total_ns(), ..Self::default() };
+        let mut squares = 0.0;
+        for Node { spent, .. } in &tree.nodes {
+            sampled.whole_ns += spent.hooks_ns;
+            sampled.hooks_ns += spent.hooks_ns;
+            sampled.unsampled_ns += spent.unsampled_ns;
+            sampled.unplaced_ns += spent.unplaced_ns;
+            sampled.kernel_ns += spent.kernel_ns;
+            squares += if spent.kernel_ns > 0.0 { spent.variance } else { 0.0 };
+        }
+        if sampled.kernel_ns > 0.0 {
+            sampled.tick_ns = squares / sampled.kernel_ns;
+        }
+        sampled
+    }
+}
+
+impl std::ops::AddAssign for Sampled {
+    fn add_assign(&mut self, other: Self) {
+        self.whole_ns += other.whole_ns;
+        self.hooks_ns += other.hooks_ns;
+        self.unsampled_ns += other.unsampled_ns;
+        self.unplaced_ns += other.unplaced_ns;
+        self.kernel_ns += other.kernel_ns;
+        self.tick_ns = self.tick_ns.max(other.tick_ns);
     }
 }
 
@@ -293,6 +350,8 @@ pub struct Thread {
     pub waited_ns: u64,
     /// What the thread did.
     pub tree: Tree,
+    /// What samples tell of all that it did, where the tree is a part of that.
+    pub whole: Option<Sampled>,
     /// What found no room on its path, where something did.
     pub no_room: Option<NoRoom>,
     /// How long calls took, by function, in units of [`Profile::length_unit_ns`]; empty where calls were not timed. Hooks
@@ -312,6 +371,11 @@ impl Thread {
     /// CPU time of hooks, nanoseconds, where samples tell it.
     pub fn hooks_ns(&self) -> f64 {
         self.tree.hooks_ns()
+    }
+
+    /// What samples tell of all that it did.
+    pub fn sampled(&self) -> Sampled {
+        self.whole.unwrap_or_else(|| Sampled::of(&self.tree))
     }
 
     /// Its CPU time, nanoseconds, if looks at it lie nine tenths of its wall time apart or more.
@@ -702,12 +766,31 @@ pub struct Profile {
     pub health: Health,
     /// Of a part that was chosen of a profile: the time with a recorded frame in that, nanoseconds.
     pub part_of_ns: Option<f64>,
+    /// What samples tell of threads that have nothing in the part.
+    pub left_out: Sampled,
     /// Nanoseconds of a unit of [`Thread::lengths`], where calls were timed.
     pub length_unit_ns: Option<f64>,
     /// Of samples, where that was asked for: which source lines functions had them at, in the order of functions and lines. Of all threads.
     pub lines: Vec<Line>,
     /// Profiles of the same run by other means: of each event that was sampled, beside calls or beside one another.
     pub beside: Vec<Profile>,
+}
+
+/// What samples tell of threads, beside others. Where no sample fell into any, their CPU time may be
+/// any function's.
+pub(crate) fn sampled<'a>(
+    threads: impl IntoIterator<Item = &'a Thread>,
+    others: Sampled,
+) -> Sampled {
+    let (mut all, mut cpu_ns) = (others, 0);
+    for thread in threads {
+        all += thread.sampled();
+        cpu_ns = thread.cpu_ns.unwrap_or_default().saturating_add(cpu_ns);
+    }
+    if all.whole_ns == 0.0 {
+        (all.whole_ns, all.unsampled_ns) = (cpu_ns as f64, cpu_ns as f64);
+    }
+    all
 }
 
 impl Tree {
@@ -722,6 +805,11 @@ impl Profile {
     /// Time with a recorded frame in all threads, nanoseconds.
     pub fn framed_ns(&self) -> f64 {
         self.threads.iter().map(|thread| thread.tree.framed_ns()).sum()
+    }
+
+    /// What samples tell of all threads. Where no sample fell into any, it may be any function's.
+    pub(crate) fn sampled(&self) -> Sampled {
+        sampled(&self.threads, self.left_out)
     }
 
     /// How much more the times of a function may be, because there was no room for paths.

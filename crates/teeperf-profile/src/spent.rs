@@ -11,7 +11,7 @@
 mod coverage;
 mod weights;
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::model::{FunctionId, Node, Time};
 use crate::names::Names;
@@ -70,8 +70,8 @@ pub(crate) fn put(
         waits.sort_unstable();
         for (&node, &waits) in waits {
             let (own, waits) = (numbers[node as usize], waits as f64);
-            let variance = weights.wait_variance * waits * waits;
-            leaves.add(out, own, kernel, weights.wait_ns * waits, variance);
+            let there = leaves.add(out, own, kernel, weights.wait_ns * waits, 0.0);
+            there.spent.shared_ns += weights.wait_deviation_ns * waits;
         }
     }
     if weights.unsampled_ns > 0.0 {
@@ -80,13 +80,14 @@ pub(crate) fn put(
         let there = leaves.add(out, 0, none, weights.unsampled_ns, variance);
         there.spent.unsampled_ns += weights.unsampled_ns;
     }
+    // Samples of timers among page faults: what a tick stands for is the same at each instruction.
+    let mut faulted: BTreeMap<(u32, u32), Hits> = BTreeMap::new();
     // In an order that follows from the recording alone.
     let mut hits: Vec<_> = tree.spent.hits.iter().collect();
     hits.sort_unstable_by_key(|(place, _)| **place);
     for (&(node, place), hits) in hits {
         let own = numbers[node as usize];
-        let of_faults = weights.faults.get(&node).copied().unwrap_or_default();
-        let faults = of_faults.part;
+        let faults = weights.faults.get(&node).map_or(0.0, |faults| faults.part);
         let is_in_kernel = place.is_in_kernel();
         let events = if is_in_kernel { 0.0 } else { 1.0 };
         let (function, site) = match place {
@@ -121,17 +122,24 @@ pub(crate) fn put(
         if parts.iter().any(|(hits, part)| hits.samples > 0 && *part > 0.0) {
             let function = names.function(tree.process, pseudo::KERNEL);
             let there = leaves.below(out, there, function);
-            let there = &mut out[there as usize];
+            let kernel = &mut out[there as usize];
             for (hits, part) in parts {
-                add(there, hits, part);
-                there.spent.kernel_ns += hits.ns * part;
+                add(kernel, hits, part);
+                kernel.spent.kernel_ns += hits.ns * part;
             }
-            let ns = hits.timers.ns * weights.kernel;
-            there.spent.variance += match is_in_kernel {
-                true => ns * ns * weights.kernel_error,
-                false => weights.variance_of_faults(&hits.timers, of_faults),
-            };
+            if is_in_kernel {
+                out[there as usize].spent.shared_ns += hits.timers.ns * weights.kernel_deviation;
+            } else {
+                faulted.entry((there, node)).or_default().add(hits.timers);
+            }
         }
+    }
+    for ((there, node), timers) in faulted {
+        let faults = weights.faults.get(&node).copied().unwrap_or_default();
+        let (variance, shared_ns) = weights.error_of_faults(&timers, faults);
+        let spent = &mut out[there as usize].spent;
+        spent.variance += variance;
+        spent.shared_ns += shared_ns;
     }
 }
 

@@ -4,7 +4,8 @@
 use teeperf_profile::aggregate::{self, Sort};
 use teeperf_profile::combine::combine;
 use teeperf_profile::model::{
-    CallGraph, Function, FunctionId, Health, Info, Node, Profile, Spent, Thread, Time, Tree,
+    CallGraph, Function, FunctionId, Health, Info, Node, Profile, Sampled, Spent, Thread, Time,
+    Tree,
 };
 use teeperf_profile::pattern::Pattern;
 
@@ -268,17 +269,17 @@ fn a_count_of_ticks_is_known_to_twice_its_root() {
     };
     // A hundred ticks of 4 ns, one, and none.
     let mut rows = [row(400.0), row(4.0), row(0.0)];
-    aggregate::add_sampling_error(&mut rows, &ticking(4.0), 0.0);
+    aggregate::add_sampling_error(&mut rows, &ticking(4.0), &Sampled::default());
     let bounds: Vec<_> = rows.iter().map(|row| (row.total.low, row.total.high)).collect();
     assert_eq!(bounds, [(320.0, 480.0), (0.0, 16.0), (0.0, 12.0)]);
     assert_eq!((rows[0].self_time.low, rows[0].self_time.high), (319.0, 481.0));
     // 6 ns of each call may have gone to the caller.
     let mut called = [aggregate::Row { calls: 50, ..row(400.0) }];
-    aggregate::add_sampling_error(&mut called, &ticking(4.0), 0.0);
+    aggregate::add_sampling_error(&mut called, &ticking(4.0), &Sampled::default());
     assert_eq!((called[0].total.low, called[0].total.high), (320.0, 780.0));
     assert_eq!((called[0].self_time.low, called[0].self_time.high), (319.0, 781.0));
     let counted = called;
-    aggregate::add_sampling_error(&mut called, &ticking(0.0), 0.0);
+    aggregate::add_sampling_error(&mut called, &ticking(0.0), &Sampled::default());
     assert_eq!(called, counted, "a counter counts all");
 }
 
@@ -304,7 +305,8 @@ fn bounds_have_what_no_sample_tells() {
     let info = Info { timer_samples: Some(100), ..ticking(1e6) };
     let high_of = |unsampled: f64| {
         let mut rows = [row(60.0, 0.0), row(20.0, 0.0), row(unsampled, unsampled)];
-        aggregate::add_sampling_error(&mut rows, &info, 100e6);
+        let all = Sampled { whole_ns: 100e6, unsampled_ns: unsampled * 1e6, ..Sampled::default() };
+        aggregate::add_sampling_error(&mut rows, &info, &all);
         rows.map(|row| row.total.high)
     };
     let (without, with) = (high_of(0.0), high_of(20.0));
@@ -317,7 +319,8 @@ fn bounds_have_what_no_sample_tells() {
         spent: Spent { total_variance: 25e12, ..Spent::default() },
         ..row(0.01, 0.0)
     }];
-    aggregate::add_sampling_error(&mut rest, &info, 1e9);
+    let all = Sampled { whole_ns: 1e9, ..Sampled::default() };
+    aggregate::add_sampling_error(&mut rest, &info, &all);
     assert!(rest[0].total.high < 50e6, "{rest:?}");
 }
 
@@ -331,7 +334,9 @@ fn bounds_have_what_hooks_may_hide() {
     let info = Info { timer_samples: Some(1000), ..ticking(1e6) };
     let bounds_of = |hooks: f64| {
         let mut rows = [row(300.0, 0.0, hooks), row(400.0, 0.0, 0.0), row(300.0, hooks, hooks)];
-        aggregate::add_sampling_error(&mut rows, &info, (1000.0 + hooks) * 1e6);
+        let (whole_ns, hooks_ns) = ((1000.0 + hooks) * 1e6, hooks * 1e6);
+        let all = Sampled { whole_ns, hooks_ns, ..Sampled::default() };
+        aggregate::add_sampling_error(&mut rows, &info, &all);
         rows.map(|row| [row.self_time, row.total])
     };
     let is_near = |a: f64, b: f64| (a / b - 1.0).abs() < 0.02;
@@ -345,4 +350,72 @@ fn bounds_have_what_hooks_may_hide() {
     assert!(is_near(caller_total.low, without[0][1].low), "{caller_total:?} {without:?}");
     assert!(is_near(caller_total.high, without[0][1].high + 100e6), "{caller_total:?}");
     assert!(is_near(hooked.low, without[2][0].low), "{hooked:?} {without:?}");
+}
+
+/// Guards: bounds of a part of a profile that are narrower than those of the same functions in the
+/// whole, which samples of other functions make no surer.
+#[test]
+fn a_part_has_the_bounds_of_the_whole() {
+    let node = |parent, function, ms: f64, unsampled: f64| Node {
+        parent,
+        function: FunctionId(function),
+        calls: 1,
+        self_time: Time::from(ms * 1e6),
+        total: Time::default(),
+        extremes: None,
+        spent: Spent { variance: ms * 1e12, unsampled_ns: unsampled * 1e6, ..Spent::default() },
+    };
+    let thread = |nodes| {
+        let mut tree = Tree { nodes };
+        // Totals of trees without a level in between.
+        for node in tree.nodes.iter_mut() {
+            node.total = node.self_time;
+            node.spent = node.spent.of_leaf();
+        }
+        tree.nodes[0].total = tree.nodes.iter().skip(1).fold(Time::default(), |mut sum, node| {
+            sum += node.total;
+            sum
+        });
+        Thread { tree, ..Thread::default() }
+    };
+    let function = |name: &str| Function { name: name.into(), ..Function::default() };
+    let profile = Profile {
+        info: Info { timer_samples: Some(100), ..ticking(1e6) },
+        functions: ["f", "g", "[no sample]"].map(function).into(),
+        threads: vec![
+            thread(vec![
+                node(0, 0, 0.0, 0.0),
+                node(0, 0, 9.0, 0.0),
+                node(0, 1, 50.0, 0.0),
+                node(0, 2, 5.0, 5.0),
+            ]),
+            thread(vec![node(0, 0, 0.0, 0.0), node(0, 1, 40.0, 0.0)]),
+        ],
+        ..Profile::default()
+    };
+    let of_f = |profile: &Profile| {
+        let rows = aggregate::table(profile, Sort::Name);
+        rows.iter().find(|row| row.function == FunctionId(0)).unwrap().total
+    };
+    let whole = of_f(&profile);
+    assert!(whole.low < 6e6 && whole.high > 20e6, "{whole:?}");
+    let found = Pattern::new("f").unwrap().among(&profile.functions);
+    let part = profile.with_trees(|tree, _| aggregate::focus(tree, &found));
+    assert_eq!((part.threads.len(), of_f(&part)), (1, whole));
+}
+
+/// Guards: functions whose time is the kernel's, of which no tick tells.
+#[test]
+fn a_function_may_have_time_of_the_kernel_that_no_tick_tells() {
+    let info = Info { timer_samples: Some(100), ..ticking(1e6) };
+    let high_of = |kernel: f64| {
+        let mut rows = [sampled(0.0, Spent::default())];
+        let (kernel_ns, tick_ns) = (kernel * 1e6, 4e6);
+        let all = Sampled { whole_ns: 1e9, kernel_ns, tick_ns, ..Sampled::default() };
+        aggregate::add_sampling_error(&mut rows, &info, &all);
+        rows[0].total.high / 1e6
+    };
+    assert!(high_of(0.0) < 5.0);
+    assert!((5.0..7.0).contains(&high_of(4.0)));
+    assert!((15.0..17.0).contains(&high_of(100.0)));
 }

@@ -8,7 +8,7 @@ use teeperf_wire::word;
 
 use super::{How, Pools, Weights, put};
 use crate::aggregate::{self, Row, Sort};
-use crate::model::{FunctionId, Info, Node, Spent, Time, Tree};
+use crate::model::{FunctionId, Info, Node, Sampled, Spent, Time, Tree};
 use crate::names::{Names, SymbolTables, Windows, far_name};
 use crate::random::Random;
 use crate::replay::{CallTree, Hits, Interrupted, Kinds, pseudo};
@@ -99,11 +99,18 @@ fn site(function: usize) -> u32 {
     (pseudo::FAR >> 1) + function as u32
 }
 
+/// Ways by which a function is called: samples of it are in so many places.
+const PATHS: usize = 20;
+
 /// A thread that ran a program, and was sampled meanwhile.
 fn run(program: &[Work], random: &mut Random) -> CallTree {
     let mut tree = CallTree::new(0);
-    let nodes: Vec<u32> =
-        (0..program.len()).map(|at| tree.tree.child(0, word::call(site(at)))).collect();
+    let callers: Vec<u32> =
+        (0..PATHS).map(|at| tree.tree.child(0, word::call(site(program.len() + at)))).collect();
+    let node = |tree: &mut CallTree, function, random: &mut Random| {
+        let caller = callers[(random.uniform() * PATHS as f64) as usize];
+        tree.tree.child(caller, word::call(site(function)))
+    };
     let (mut now, mut until_tick) = (0.0, TICK * random.uniform());
     let mut until_event = EVENT * random.uniform();
     let mut has_faults = false;
@@ -112,13 +119,14 @@ fn run(program: &[Work], random: &mut Random) -> CallTree {
             Doing::Hook => Interrupted::Hook(false),
             _ => Interrupted::Site(site(function), doing == Doing::Call),
         };
-        let kinds = tree.spent.hits.entry((nodes[function], place)).or_default();
+        let node = node(&mut tree, function, random);
+        let kinds = tree.spent.hits.entry((node, place)).or_default();
         let is_user = matches!(doing, Doing::User | Doing::Hook);
         has_faults |= doing == Doing::Fault;
         if doing == Doing::Wait {
             // No tick comes here, and the thread may have waited for any time.
             now += length;
-            *tree.spent.waits.entry(nodes[function]).or_default() += 1;
+            *tree.spent.waits.entry(node).or_default() += 1;
             until_tick = TICK * random.uniform();
             continue;
         }
@@ -174,7 +182,7 @@ fn told(tree: &CallTree) -> HashMap<String, Row> {
     let (functions, _) = names.into_functions();
     let mut rows = aggregate::rows(&out, &functions, Sort::Name);
     let info = Info { period_ns: EVENT * MS, timer_samples: Some(1), ..Info::default() };
-    aggregate::add_sampling_error(&mut rows, &info, aggregate::whole_of_tree(&out));
+    aggregate::add_sampling_error(&mut rows, &info, &Sampled::of(&out));
     let name = |row: &Row| functions[row.function.0 as usize].name.clone();
     rows.iter().map(|row| (name(row), *row)).collect()
 }

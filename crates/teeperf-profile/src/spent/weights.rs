@@ -199,15 +199,18 @@ impl Sums {
     }
 
     /// Time that samples of threads without events tell of, as a part of what they stand for by
-    /// their periods, and the time of which they do not tell.
-    fn alone(&self) -> (f64, Unseen) {
-        if self.waits == 0 {
-            return (part(self.cpu_alone_ns, self.alone.ns), Unseen::default());
-        }
-        let variance = variance_of_ticks(&self.alone, self.cpu_alone_ns);
-        let unseen = self.unseen(self.cpu_alone_ns, self.alone.ns, variance);
+    /// their periods, and the time of which they do not tell, also for want of any sample.
+    fn alone(&self) -> (f64, Unseen, f64) {
+        let unseen = match self.waits {
+            0 => Unseen::default(),
+            _ => {
+                let variance = variance_of_ticks(&self.alone, self.cpu_alone_ns);
+                self.unseen(self.cpu_alone_ns, self.alone.ns, variance)
+            }
+        };
         let placed_ns = self.cpu_alone_ns - unseen.waits_ns - unseen.unplaced_ns;
-        (part(placed_ns, self.alone.ns), unseen)
+        let unsampled_ns = if self.alone.samples == 0 { placed_ns } else { 0.0 };
+        (part(placed_ns, self.alone.ns), unseen, unsampled_ns)
     }
 
     /// Most time of the kernel that samples behind system calls tell the place of, nanoseconds. Where
@@ -249,6 +252,8 @@ struct Pool {
 pub(crate) struct Pools<'a> {
     pools: HashMap<&'a str, Pool>,
     processes: &'a HashMap<u32, Process>,
+    /// Some thread has a sample.
+    has_samples: bool,
 }
 
 impl<'a> Pools<'a> {
@@ -256,10 +261,11 @@ impl<'a> Pools<'a> {
         processes: &'a HashMap<u32, Process>,
         trees: impl Iterator<Item = &'t CallTree>,
     ) -> Self {
-        let mut all = Self { pools: HashMap::new(), processes };
+        let mut all = Self { pools: HashMap::new(), processes, has_samples: false };
         let mut samples: HashMap<&str, (Sums, HashMap<u32, Kinds>)> = HashMap::new();
         for tree in trees {
             let sums = Sums::of(&tree.spent);
+            all.has_samples |= sums.samples() > 0;
             if sums.are_few() {
                 let (all_sums, by_function) = samples.entry(all.executable(tree)).or_default();
                 all_sums.add(&sums);
@@ -303,8 +309,9 @@ fn count(spent: &SpentInTree, by_key: &mut HashMap<u32, Kinds>, key: impl Fn(u32
 pub(crate) struct Weights {
     /// Those of timers behind a system call.
     pub(super) kernel: f64,
-    /// Variance of that by its square: what is around waits is no part of it.
-    pub(super) kernel_error: f64,
+    /// Deviation of the time that they tell, as a part of what they stand for by their periods: what
+    /// is around waits is no part of it.
+    pub(super) kernel_deviation: f64,
     /// Those of timers elsewhere, where there are no events.
     pub(super) user: f64,
     /// Those of timers of threads without events.
@@ -321,9 +328,9 @@ pub(crate) struct Weights {
     /// that around waits may be elsewhere too.
     pub(crate) unplaced_ns: f64,
     pub(crate) doubtful_ns: f64,
-    /// Time of the kernel around each wait, and the square of its deviation, nanoseconds.
+    /// Time of the kernel around each wait, and the deviation of that, nanoseconds.
     pub(super) wait_ns: f64,
-    pub(super) wait_variance: f64,
+    pub(super) wait_deviation_ns: f64,
     /// Time of which no sample tells, and which may be as much by chance, nanoseconds.
     pub(super) unsampled_ns: f64,
 }
@@ -341,6 +348,9 @@ impl Weights {
     /// Of a tree, which may be one of few samples in its program.
     pub(crate) fn of(tree: &CallTree, pools: &Pools<'_>) -> Self {
         let own = Sums::of(&tree.spent);
+        if !pools.has_samples {
+            return Self::default();
+        }
         if let Some(pool) = pools.pool(tree).filter(|_| own.are_few()) {
             return pool.weights.part(tree, part(own.all_cpu_ns(), pool.cpu_ns));
         }
@@ -363,10 +373,13 @@ impl Weights {
 
     /// Of samples, of which `by_key` has those in user code by a key of their nodes.
     fn of_sums(sums: &Sums, by_key: HashMap<u32, Kinds>) -> Self {
-        let (alone, unseen) = sums.alone();
+        let (alone, unseen, none_alone_ns) = sums.alone();
         if sums.events.samples == 0 {
-            let each = part(sums.cpu_ns, sums.ticks().ns);
-            let weights = Self { kernel: each, user: each, alone, ..Self::default() };
+            let ticks = sums.ticks();
+            let each = part(sums.cpu_ns, ticks.ns);
+            let none_ns = if ticks.samples == 0 { sums.cpu_ns } else { 0.0 };
+            let unsampled_ns = none_ns + none_alone_ns;
+            let weights = Self { kernel: each, user: each, alone, unsampled_ns, ..Self::default() };
             return weights.with_unseen(unseen, sums.alone.squares, sums);
         }
         let Kernel { each, faults_ns, calls_ns, unseen: of_events, variance } = sums.kernel();
@@ -384,38 +397,40 @@ impl Weights {
         let error = of_waits + of_doubt;
         let weights = Self {
             kernel: part(placed, sums.behind_calls.ns),
-            kernel_error: part(error, placed * placed),
+            kernel_deviation: part(error.sqrt(), sums.behind_calls.ns),
             alone,
             faults: faults(by_key, each.part, faults_ns),
             faults_ns,
             faults_error: each.error,
             faults_doubt: part(of_doubt, faults_ns * faults_ns),
-            unsampled_ns,
+            unsampled_ns: unsampled_ns + none_alone_ns,
             ..Self::default()
         };
         weights.with_unseen(unseen, variance + sums.alone.squares, sums)
     }
 
-    /// Variance of the page faults that these samples of a timer tell, beside that of the samples:
-    /// page faults are what code without them leaves of all these.
-    pub(super) fn variance_of_faults(&self, timers: &Hits, faults: Faults) -> f64 {
+    /// Error of the page faults that these samples of a timer tell, beside that of the samples: page
+    /// faults are what code without them leaves of all these. Variance of what is each sample's own,
+    /// and deviation of what all share, nanoseconds.
+    pub(super) fn error_of_faults(&self, timers: &Hits, faults: Faults) -> (f64, f64) {
         let Faults { part, slope } = faults;
+        let most = self.faults_ns * self.faults_ns;
         let squares = timers.squares * (slope.max(1.0).powi(2) - part * part).max(0.0);
-        let of_each = self.faults_error * timers.ns * timers.ns;
+        let of_each = (self.faults_error * timers.ns * timers.ns).min(most);
         let of_doubt = self.faults_doubt * (timers.ns * part).powi(2);
-        (squares + of_each).min(self.faults_ns * self.faults_ns) + of_doubt
+        (squares.min(most), (of_each + of_doubt).sqrt())
     }
 
     /// With time of which ticks do not tell, that has such a variance.
     fn with_unseen(self, unseen: Unseen, variance: f64, sums: &Sums) -> Self {
         let (waits, doubtful_ns) = (sums.waits as f64, unseen.doubtful_ns());
         let of_doubt = if doubtful_ns > 0.0 { (unseen.waits_ns / 2.0).powi(2) } else { 0.0 };
-        let most_variance = (off_cpu::MOST_OF_A_WAIT_NS as f64).powi(2);
+        let deviation_ns = part((variance + of_doubt).sqrt(), waits);
         Self {
             unplaced_ns: unseen.unplaced_ns,
             doubtful_ns,
             wait_ns: part(unseen.waits_ns, waits),
-            wait_variance: part(variance + of_doubt, waits * waits).min(most_variance),
+            wait_deviation_ns: deviation_ns.min(off_cpu::MOST_OF_A_WAIT_NS as f64),
             ..self
         }
     }
