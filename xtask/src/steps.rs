@@ -110,3 +110,22 @@ impl Steps {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_beside_the_steps_is_judged_by_how_it_ends() {
+        let mut steps = Steps::default();
+        let shell =
+            |script: &str| Beside::start("steps-test", Command::new("sh").args(["-c", script]));
+        steps.wait("good", shell("echo shown"));
+        assert_eq!(steps.failed, 0);
+        steps.wait("bad", shell("exit 3"));
+        steps.wait("none", Beside::start("steps-test", &mut Command::new("/nowhere")));
+        assert_eq!(steps.failed, 2);
+        assert!(steps.lines[1].contains("FAILED") && steps.lines[1].contains("exit 3"));
+        assert!(steps.finish().is_err());
+    }
+}
