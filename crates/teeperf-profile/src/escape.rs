@@ -104,6 +104,8 @@ pub struct Sample {
     pub is_alone: bool,
     /// Nothing interrupted the thread, which ends.
     pub is_end: bool,
+    /// Likewise: the thread goes on, and the clock alone tells its time from here on.
+    pub is_clocked: bool,
     /// Site of the instruction; 0 where it lies in no window.
     pub site: u32,
     /// Its address.
@@ -260,7 +262,8 @@ fn with_payload<'a>(
             is_of_user_mode: arg & word::sample::USER != 0,
             has_faults: arg & word::sample::FAULTS != 0,
             is_alone: arg & word::sample::ALONE != 0,
-            is_end: arg & word::sample::END != 0,
+            is_end: arg & (word::sample::END | word::sample::CLOCKED) != 0,
+            is_clocked: arg & word::sample::CLOCKED != 0,
             site: word::payload_value(*payload.first()?)?,
             address: word::join(payload.get(1..4)?)?,
             cpu_ns: word::join(payload.get(4..6)?)?,

@@ -13,6 +13,7 @@ use crate::pauses;
 use crate::platform::Mask;
 use crate::pool;
 use crate::process::{self, Life};
+use crate::sampler;
 use crate::signals;
 use crate::stacks;
 use crate::sums;
@@ -306,6 +307,7 @@ fn has_chunk(thread: &Thread) -> bool {
                     return false;
                 }
             }
+            sampler::tell_of_filter(thread);
             if module::is_pending() {
                 module::announce(thread);
             }

@@ -389,6 +389,7 @@ fn attach() -> Option<()> {
     if is_sampled() {
         IS_SAMPLED.store(sampler::begin(), Relaxed);
     }
+    sampler::heed_inherited_filter();
     pool::tell_pauses(PAUSES.load(Relaxed));
     EPOCH.fetch_add(1, AcqRel);
     Some(())

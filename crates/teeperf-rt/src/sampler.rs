@@ -27,12 +27,13 @@ use crate::platform::{self, Mask, Usage, timer, timer::Information};
 use crate::process::{self, Life};
 use crate::signals;
 use crate::thread::{self, State, Thread};
+use crate::writer;
 use core::cell::UnsafeCell;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicBool, AtomicU32};
 use sources::TIMER_NS;
 use teeperf_wire::compose;
-use teeperf_wire::word::sample;
+use teeperf_wire::word::{code, sample};
 
 /// Most that one sample stands for: what a word can say.
 const MOST_NS: u32 = i32::MAX as u32;
@@ -41,6 +42,13 @@ const MOST_NS: u32 = i32::MAX as u32;
 /// sampled.
 pub(crate) fn begin() -> bool {
     sources::forget();
+    if platform::thread_cpu_ns().is_none() {
+        // Refused by a filter that the program was executed under.
+        end_for_filter(false);
+    }
+    if IS_FILTERED.load(Relaxed) {
+        return false;
+    }
     ending::begin();
     OF_WRITING.forget();
     OF_RENEWAL.forget();
@@ -80,9 +88,68 @@ pub(crate) fn leave_signal(leave: impl FnOnce()) -> bool {
 
 /// Lets all threads run, for good: the program is about to forbid itself what a handler needs, or
 /// handles the signal itself.
-pub(crate) fn end() {
+fn end() {
     process::is_sampled_no_more();
     sources::end();
+}
+
+/// Whether a filter of system calls has ended samples, whether no thread can tell its CPU time
+/// since, and whether a note of it is due.
+static IS_FILTERED: AtomicBool = AtomicBool::new(false);
+static IS_UNTIMED: AtomicBool = AtomicBool::new(false);
+static IS_NOTE_DUE: AtomicBool = AtomicBool::new(false);
+
+/// As [`end`], for a filter of system calls. Says whether threads can still tell their CPU time.
+pub(crate) fn end_for_filter(is_timed: bool) {
+    end();
+    if process::wants_samples() {
+        IS_UNTIMED.fetch_or(!is_timed, Relaxed);
+        if !IS_FILTERED.swap(true, Relaxed) {
+            IS_NOTE_DUE.store(true, Relaxed);
+        }
+    }
+}
+
+/// The child of a fork has its parent's filter, and tells so itself.
+pub(crate) fn heed_inherited_filter() {
+    IS_NOTE_DUE.store(IS_FILTERED.load(Relaxed), Relaxed);
+}
+
+/// Has the calling thread tell what [`tell_of_filter`] tells: it may call nothing for long.
+pub(crate) fn tell_of_filter_now() {
+    if process::is_attached() {
+        event::put(None, |_| true);
+    }
+}
+
+/// Tells of a filter that has ended samples. Each chunk of a thread without CPU time says that the
+/// clock tells its time, whatever a reader has before it; the process has one note. The thread has
+/// a chunk, and the runtime makes no system call for this.
+#[inline(always)]
+pub(crate) fn tell_of_filter(thread: &Thread) {
+    if IS_FILTERED.load(Relaxed) {
+        write_of_filter(thread);
+    }
+}
+
+#[cold]
+fn write_of_filter(thread: &Thread) {
+    const NOTE: &[u8] =
+        b"the program filters its system calls: its CPU time is not sampled from here on";
+    if !process::wants_samples() || process::has_trees() {
+        return;
+    }
+    let sequence = thread.sequence.load(Relaxed);
+    if IS_UNTIMED.load(Relaxed) && thread.clocked_in.load(Relaxed) != sequence {
+        let bits = sample::END | sample::CLOCKED;
+        let none = compose::Sample { bits, ..compose::Sample::default() };
+        if writer::words(thread, &compose::sample(&none)) {
+            thread.clocked_in.store(sequence, Relaxed);
+        }
+    }
+    if IS_NOTE_DUE.swap(false, Relaxed) && !writer::text(thread, code::NOTE, NOTE) {
+        IS_NOTE_DUE.store(true, Relaxed);
+    }
 }
 
 /// Has the calling thread interrupted.
@@ -110,7 +177,8 @@ fn is_written(thread: &Thread) -> bool {
 pub(crate) fn tell_cpu_time() {
     let thread = thread::current();
     let is_running = is_written(thread) && thread.state() == State::Running;
-    if !process::wants_samples() || !is_running {
+    let is_timed = process::wants_samples() && !IS_UNTIMED.load(Relaxed);
+    if !process::is_attached() || !is_timed || !is_running {
         return;
     }
     let Some(cpu_ns) = platform::thread_cpu_ns() else { return };
@@ -171,7 +239,7 @@ extern "C" fn interrupted(_signal: i32, information: &Information, context: usiz
             restarts::heed(thread, context, other, usage);
         }
     }
-    let is_ours = is_of_event || is_of_timer;
+    let is_ours = (is_of_event || is_of_timer) && !IS_FILTERED.load(Relaxed);
     if !is_ours || process::life() != Life::On || clock::is_stopped() {
         return;
     }

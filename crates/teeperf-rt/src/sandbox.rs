@@ -64,28 +64,43 @@ pub extern "C" fn teeperf_rt_restrict(mode: u32, program: usize) {
             ASKED.fetch_add(1, Relaxed);
             match Program::at(program) {
                 Some(program) => ask(&program),
-                None => forbid_all(),
+                None => forbid_all_soon(),
             }
         }
         mode::STRICT | mode::UNKNOWN => {
             ASKED.fetch_add(1, Relaxed);
-            forbid_all();
+            forbid_all_soon();
         }
         _ => {}
     }
 }
 
+/// By a filter that may be in force.
 fn forbid_all() {
-    sampler::end();
+    sampler::end_for_filter(false);
     FORBIDDEN.iter().for_each(|word| word.store(u64::MAX, Relaxed));
 }
 
+/// By a filter that is about to be put into force.
+fn forbid_all_soon() {
+    sampler::tell_cpu_time();
+    forbid_all();
+    sampler::tell_of_filter_now();
+}
+
 fn ask(program: &Program) {
+    let all_pass = |number| {
+        let mut asked = calls().into_iter().filter(|call| call.0 == number);
+        asked.all(|(number, arguments)| program.passes(number, arguments))
+    };
     // A handler must return, and looks at the thread's CPU time. Before others are forbidden.
-    const OF_HANDLERS: [usize; 2] = [number::RT_SIGRETURN, number::CLOCK_GETTIME];
-    let bears = |(number, arguments)| program.bears(number, arguments);
-    if !calls().into_iter().filter(|call| OF_HANDLERS.contains(&call.0)).all(bears) {
-        sampler::end();
+    let is_timed = all_pass(number::CLOCK_GETTIME);
+    let has_samples = is_timed && all_pass(number::RT_SIGRETURN);
+    if !has_samples {
+        if !is_timed {
+            sampler::tell_cpu_time();
+        }
+        sampler::end_for_filter(is_timed);
     }
     for &(number, arguments) in &calls() {
         if !program.bears(number, arguments)
@@ -93,6 +108,9 @@ fn ask(program: &Program) {
         {
             word.fetch_or(1 << (number % 64), Relaxed);
         }
+    }
+    if !has_samples {
+        sampler::tell_of_filter_now();
     }
 }
 
@@ -213,11 +231,20 @@ impl Program {
     /// Whether a call passes, or is refused with an error: seccomp(2).
     fn bears(&self, number: usize, arguments: [usize; 6]) -> bool {
         const REFUSED: u32 = 0x0005_0000;
+        self.passes(number, arguments) || self.answer(number, arguments) == Some(REFUSED)
+    }
+
+    /// Whether a call passes.
+    fn passes(&self, number: usize, arguments: [usize; 6]) -> bool {
         const LOGGED: u32 = 0x7FFC_0000;
         const PASSES: u32 = 0x7FFF_0000;
+        matches!(self.answer(number, arguments), Some(LOGGED | PASSES))
+    }
+
+    /// What becomes of a call.
+    fn answer(&self, number: usize, arguments: [usize; 6]) -> Option<u32> {
         let question = Question { number: number as u32, arguments };
-        let answer = run(&question, |at| self.instruction(at));
-        answer.is_some_and(|answer| matches!(answer & 0xFFFF_0000, REFUSED | LOGGED | PASSES))
+        run(&question, |at| self.instruction(at)).map(|answer| answer & 0xFFFF_0000)
     }
 }
 
@@ -320,6 +347,18 @@ mod tests {
             step(0x06, 0, 0, ALLOW),
             step(0x06, 0, 0, ERRNO),
         ]
+    }
+
+    /// Guards: samples that all fail, where a filter refuses what a handler needs.
+    #[test]
+    #[cfg_attr(miri, ignore = "asks the kernel")]
+    fn what_is_refused_does_not_pass() {
+        let program = strict();
+        let program = Program { start: program.as_ptr() as usize, length: program.len() as u32 };
+        let told = |number| (program.bears(number, [0; 6]), program.passes(number, [0; 6]));
+        assert_eq!(told(number::READ), (true, true));
+        assert_eq!(told(number::GETPID), (true, false));
+        assert_eq!(told(number::GETTID), (false, false));
     }
 
     #[test]

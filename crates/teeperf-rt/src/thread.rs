@@ -116,6 +116,8 @@ pub(crate) struct Thread {
     jumped: AtomicU32,
     /// Samples that found no place since the last one that did.
     pub(crate) missed: AtomicU32,
+    /// Number of the chunk that says that the clock tells the thread's time; 0: none does.
+    pub(crate) clocked_in: AtomicU32,
     /// CPU time that a sample of an event stands for, nanoseconds; 0 where there are no events.
     pub(crate) period_ns: AtomicU32,
     /// Nanoseconds that it was off its processor up to now, as far as it has told ([`crate::off_cpu`]);
@@ -280,6 +282,7 @@ impl Thread {
         self.marked.store(0, Relaxed);
         self.forget_jump();
         self.missed.store(0, Relaxed);
+        self.clocked_in.store(0, Relaxed);
         self.period_ns.store(0, Relaxed);
         self.events_began_at.store(0, Relaxed);
         self.single_event_ns.store(0, Relaxed);

@@ -85,12 +85,18 @@ pub(crate) fn escape(thread: &Thread, code: u32, arg: u32, payload: &[u32]) -> b
     true
 }
 
+/// Words that belong together; says whether there was room.
+pub(crate) fn words(thread: &Thread, words: &[u32]) -> bool {
+    let Some(mut places) = Places::reserve(thread, words.len()) else { return false };
+    places.put_all(words);
+    true
+}
+
 /// A gap; `units` of time are to be left out. Says whether there was room.
 pub(crate) fn gap(thread: &Thread, reason: u32, losses: Losses, units: u64) -> bool {
-    let words = gap_words(reason, losses, units);
-    let Some(mut places) = Places::reserve(thread, words.len()) else { return false };
-    places.put_all(&words);
-    drop(places);
+    if !words(thread, &gap_words(reason, losses, units)) {
+        return false;
+    }
     sums::miss(thread, losses.popped, losses.pushed);
     true
 }

@@ -399,6 +399,7 @@ fn describe_event(
         Escape::Pad => ("pad", String::new()),
         Escape::Sample(sample) => {
             let place = match sample.site {
+                _ if sample.is_clocked => "clocked".to_owned(),
                 _ if sample.is_end => "end".to_owned(),
                 0 => format!("address={:#x}", sample.address),
                 site => name(site),

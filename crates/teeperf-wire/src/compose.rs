@@ -51,7 +51,7 @@ pub const fn point(kind: u32, site: u32, time: u64, value: u64) -> [u32; 8] {
 }
 
 /// A thread was interrupted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
     /// Bits of [`crate::word::sample`].
     pub bits: u32,

@@ -127,6 +127,9 @@ pub mod sample {
     pub const ALONE: u32 = 16;
     /// Nothing interrupted the thread: it tells its CPU time when it ends.
     pub const END: u32 = 32;
+    /// With [`END`]: the thread cannot tell its CPU time from here on, and the clock tells its time.
+    /// It tells no CPU time with this.
+    pub const CLOCKED: u32 = 64;
 }
 
 /// What a [`code::POINT`] is.

@@ -14,6 +14,10 @@ use crate::escape::Sample;
 /// Most pieces of time since a thread's last sample that are known. Of threads that could not be
 /// interrupted, the clock tells by the latest ones where their time went.
 const MOST_PIECES: usize = 1 << 14;
+/// Most pieces of a thread whose time the clock tells, and so many of the latest of these. What
+/// is left out may be known a little later.
+const MOST_CLOCKED: usize = 256;
+const KEPT_CLOCKED: usize = 16;
 /// Most places in a tree that are told apart. A recording of a day of one thread has some ten
 /// thousand.
 const MOST_PLACES: usize = 1 << 20;
@@ -227,12 +231,38 @@ pub(crate) struct Pieces {
     debt: u64,
     /// In a batch, which does not know the time before it: clock units that are left out of that.
     owed: u64,
+    /// The thread cannot tell its CPU time: all of these are that.
+    is_clocked: bool,
 }
 
 impl Pieces {
     pub(crate) fn clear(&mut self) {
         self.pieces.clear();
-        (self.debt, self.owed) = (0, 0);
+        (self.debt, self.owed, self.is_clocked) = (0, 0, false);
+    }
+
+    /// From here on the clock alone tells the thread's time.
+    fn begins_clocked(&mut self, spent: &mut Spent) {
+        self.is_clocked = true;
+        self.clocked(0, spent);
+    }
+
+    /// All but so many of the latest pieces are CPU time, where the clock alone tells that.
+    fn clocked(&mut self, kept: usize, spent: &mut Spent) {
+        if self.is_clocked {
+            let told = self.pieces.len().saturating_sub(kept);
+            for (node, units) in self.pieces.drain(..told) {
+                count(&mut spent.clocked, node, units);
+            }
+        }
+    }
+
+    /// So many clock units passed, likewise.
+    fn passed_in(&mut self, node: u32, units: u64, spent: &mut Spent) {
+        self.passed(node, units);
+        if self.pieces.len() > MOST_CLOCKED {
+            self.clocked(KEPT_CLOCKED, spent);
+        }
     }
 
     /// So many clock units passed while this node was on top.
@@ -242,7 +272,10 @@ impl Pieces {
         let units = units - left_out;
         match self.pieces.last_mut() {
             _ if units == 0 => {}
-            Some(last) if last.0 == node => last.1 = last.1.saturating_add(units),
+            // The last one is waiting, at the thread's end.
+            Some(last) if last.0 == node && !self.is_clocked => {
+                last.1 = last.1.saturating_add(units)
+            }
             _ => {
                 if self.pieces.len() >= MOST_PIECES {
                     self.pieces.clear();
@@ -283,10 +316,10 @@ impl Pieces {
     }
 
     /// Appends others, whose nodes have these numbers here.
-    pub(crate) fn append(&mut self, others: &Self, number: impl Fn(u32) -> u32) {
+    fn append(&mut self, others: &Self, spent: &mut Spent, number: impl Fn(u32) -> u32) {
         self.leave_out(others.owed);
         for &(node, units) in &others.pieces {
-            self.passed(number(node), units);
+            self.passed_in(number(node), units, spent);
         }
         self.debt = self.debt.saturating_add(others.debt);
     }
@@ -303,7 +336,7 @@ impl Pieces {
     /// which it is known where that went.
     fn told(&mut self, cpu_ns: u64, last: u64, spent: &mut Spent, ns_per_unit: f64) -> u64 {
         let since = cpu_ns.saturating_sub(last);
-        if since < UNSAMPLED_NS {
+        if since < UNSAMPLED_NS || self.is_clocked {
             return last;
         }
         self.unsampled(since, spent, ns_per_unit);
@@ -313,6 +346,8 @@ impl Pieces {
     /// A sample tells of so much CPU time since the one before. Gives the time that it can be a
     /// sample of: where it is much less, the thread was not sampled.
     fn sampled(&mut self, sample: &Sample, cpu_ns: u64, spent: &mut Spent, ns: f64) -> u64 {
+        self.clocked(0, spent);
+        self.is_clocked = false;
         let each = u64::from(sample.period_ns);
         let samples = u64::from(sample.missed) + u64::from(!sample.is_end);
         let of_it = each.saturating_mul(samples);
@@ -371,6 +406,7 @@ impl Sampled {
     /// A chunk tells the thread's CPU time.
     pub(super) fn told(&mut self, cpu_ns: u64, ns_per_unit: f64) {
         match self.last {
+            _ if self.since.is_clocked => {}
             None => self.told = Some(cpu_ns),
             Some(last) => {
                 let last = self.since.told(cpu_ns, last, &mut self.spent, ns_per_unit);
@@ -388,11 +424,24 @@ impl Sampled {
     }
 
     pub(super) fn passed(&mut self, node: u32, units: u64) {
-        if self.first.is_some() { &mut self.since } else { &mut self.before }.passed(node, units);
+        match self.is_behind_first() {
+            true => self.since.passed_in(node, units, &mut self.spent),
+            false => self.before.passed(node, units),
+        }
+    }
+
+    /// Whether there was a sample, or a word that the clock tells the thread's time.
+    fn is_behind_first(&self) -> bool {
+        self.first.is_some() || self.since.is_clocked
+    }
+
+    /// From here on the clock alone tells the thread's time.
+    pub(super) fn is_clocked(&mut self) {
+        self.since.begins_clocked(&mut self.spent);
     }
 
     pub(super) fn leave_out(&mut self, units: u64) {
-        match self.first.is_some() {
+        match self.is_behind_first() {
             true => self.since.leave_out(units),
             false => self.before.leave_out_or_owe(units),
         }
@@ -413,6 +462,8 @@ impl Sampled {
     pub(super) fn take(&mut self, node: u32, sample: Sample, ns_per_unit: f64) {
         self.is_known = true;
         let Some(last) = self.last.replace(sample.cpu_ns) else {
+            self.since.clocked(0, &mut self.spent);
+            self.since.is_clocked = false;
             self.first = Some((node, sample));
             return;
         };
@@ -436,7 +487,7 @@ impl Sampled {
             spent.was_off(number(node), units.min(most), waits);
         }
         thread.is_known |= self.is_known;
-        thread.pieces.append(&self.before, &number);
+        thread.pieces.append(&self.before, spent, &number);
         let last = self.begin.or(thread.last).map(|last| match self.told {
             Some(cpu_ns) => thread.pieces.told(cpu_ns, last, spent, ns_per_unit),
             None => last,
@@ -444,6 +495,10 @@ impl Sampled {
         spent.absorb(&self.spent, &number);
         let Some((node, sample)) = &self.first else {
             thread.last = last;
+            if self.since.is_clocked {
+                thread.pieces.begins_clocked(spent);
+                thread.pieces.append(&self.since, spent, &number);
+            }
             return;
         };
         // Of a window of a recording it is not known what came before: what the sample stands for.
@@ -451,7 +506,8 @@ impl Sampled {
             last.map_or(sample.period_ns.into(), |last| sample.cpu_ns.saturating_sub(last));
         let sampled_ns = thread.pieces.sampled(sample, cpu_ns, spent, ns_per_unit);
         spent.take(number(*node), sample, sampled_ns);
-        thread.pieces.append(&self.since, &number);
+        thread.pieces.is_clocked = self.since.is_clocked;
+        thread.pieces.append(&self.since, spent, &number);
         thread.last = self.last;
     }
 }
@@ -490,6 +546,7 @@ impl Since {
         if let Some((node, units)) = self.pieces.pieces.pop() {
             count(&mut spent.waiting, node, units);
         }
+        self.pieces.clocked(0, spent);
         if self.last.is_some() && !spent.is_empty() {
             let cpu_ns = (self.pieces.units() as f64 * ns_per_unit).min(LONGEST_NS) as u64;
             let all_ns = if spent.cpu_ns > 0 { &mut spent.cpu_ns } else { &mut spent.cpu_alone_ns };
@@ -579,6 +636,7 @@ mod tests {
             has_faults: false,
             is_alone: false,
             is_end,
+            is_clocked: false,
             site: 7,
             address: 0,
             cpu_ns: cpu_ms * MS,
@@ -616,6 +674,33 @@ mod tests {
         assert_eq!(spent.hits.len(), 1);
     }
 
+    /// Guards: time behind a filter of system calls that is nowhere. Waiting for room is none, and
+    /// the last piece is waiting.
+    #[test]
+    fn the_clock_tells_all_time_of_a_thread_that_cannot() {
+        const MS: u64 = 1_000_000;
+        let (mut since, mut spent) = (Since::default(), Spent::default());
+        let mut batch = Sampled::default();
+        batch.begins(0);
+        batch.passed(1, 2 * MS);
+        batch.is_clocked();
+        (0..1000).for_each(|_| batch.passed(2, MS));
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        // The next chunk says so again, behind a wait for room.
+        batch.clear();
+        batch.passed(2, 300 * MS);
+        batch.leave_out(300 * MS);
+        batch.is_clocked();
+        (0..1000).for_each(|_| batch.passed(3, MS));
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        batch.clear();
+        batch.passed(3, 40 * MS);
+        batch.put_behind(&mut since, &mut spent, |node| node, 1.0);
+        since.end(&mut spent, 1.0);
+        let clocked = HashMap::from([(1, 2 * MS), (2, 1000 * MS), (3, 1000 * MS)]);
+        assert_eq!((spent.clocked, spent.waiting), (clocked, HashMap::from([(3, 40 * MS)])));
+    }
+
     #[test]
     fn what_is_left_out_is_neither() {
         let mut pieces = pieces(&[100, 200]);
@@ -634,13 +719,13 @@ mod tests {
         batch.leave_out_or_owe(250);
         batch.passed(7, 40);
         batch.leave_out_or_owe(10);
-        thread.append(&batch, |node| node);
+        thread.append(&batch, &mut Spent::default(), |node| node);
         assert_eq!(thread.pieces, [(0, 50), (7, 30)]);
         // More than there was is left out of what comes.
         let mut batch = Pieces::default();
         batch.leave_out_or_owe(100);
         batch.passed(8, 30);
-        thread.append(&batch, |node| node);
+        thread.append(&batch, &mut Spent::default(), |node| node);
         assert_eq!(thread.pieces, [(8, 10)]);
     }
 }

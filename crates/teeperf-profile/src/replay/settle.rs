@@ -183,6 +183,10 @@ impl State {
                 return self.end_segment(Op::Gap(gap), at, next);
             }
             Escape::Sample(sample) => {
+                if sample.is_clocked {
+                    self.summary.sampled.is_clocked();
+                    return;
+                }
                 let ns_per_unit = self.ns_per_unit;
                 self.summary.looked_at_cpu(self.now, sample.cpu_ns);
                 self.summary.sampled.take(self.at, sample, ns_per_unit);

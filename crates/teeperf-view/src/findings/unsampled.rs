@@ -7,10 +7,13 @@ use teeperf_profile::model::{PointKind, Profile};
 use super::{Finding, push};
 use crate::names::printable;
 
-/// How the runtime's notes of it end (`teeperf-rt/src/signals.rs`).
+/// How the runtime's notes of it end (`teeperf-rt/src/signals.rs`, `sampler.rs`).
 const ENDING: &str = "its CPU time is not sampled from here on";
+/// How the one begins that is of a filter.
+const OF_FILTER: &str = "the program filters its system calls";
 
-/// Where the runtime left the signal of samples to the program.
+/// Where the runtime left the signal of samples to the program, or a filter of system calls ended
+/// samples.
 pub(super) fn unsampled(profile: &Profile, found: &mut Vec<Finding>) {
     let notes = profile.points.iter().filter(|point| point.kind == PointKind::Note);
     let ours = notes.filter(|point| point.name.ends_with(ENDING));
@@ -26,9 +29,18 @@ pub(super) fn unsampled(profile: &Profile, found: &mut Vec<Finding>) {
             number if number <= MOST_NAMED => format!("processes {first}"),
             number => format!("{number} processes (first: {first})"),
         };
-        let what = format!("In {these} {}.", printable(text));
-        let next = "The clock tells where that went, which may be wrong: let the program leave \
-            one of these signals alone.";
+        let (times, next) = match text.starts_with(OF_FILTER) {
+            false => (
+                "",
+                "The clock tells where that went, which may be wrong: let the program leave \
+                    one of these signals alone.",
+            ),
+            true => (
+                ": times are the clock's, which has waiting in them",
+                "Samples go on where a filter by prctl lets clock_gettime and rt_sigreturn pass.",
+            ),
+        };
+        let what = format!("In {these} {}{times}.", printable(text));
         push(found, true, what, next);
     }
 }

@@ -85,4 +85,10 @@ fn a_process_that_is_sampled_no_more_is_said() {
         assert_eq!(report.matches("the program handles SIGURG itself: its CPU time").count(), 1);
         assert!(report.contains(&format!("In {told}")), "{report}");
     }
+    let of_filter =
+        "the program filters its system calls: its CPU time is not sampled from here on";
+    let name = of_filter.to_owned();
+    profile.points = vec![Point { pid: 10, tid: 11, at_ns: 5.0, name, kind: PointKind::Note }];
+    let report = report(&profile, &Options::default(), 400);
+    assert!(report.contains(&format!("In process 10 {of_filter}: times are the clock's")));
 }

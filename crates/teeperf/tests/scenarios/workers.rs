@@ -85,6 +85,56 @@ fn with_system_calls_that_end_them() {
     }
 }
 
+/// What a report says of time, seconds: that before a filter and behind it, and the CPU time of the
+/// thread that it says most of.
+fn around_a_filter(report: &Report) -> (f64, f64, f64) {
+    let total = |name| report.time(name, "total") / 1e9;
+    let threads = &json(report.recording(), &[])["threads"];
+    (total("before"), total("after"), threads[0]["cpu"].as_f64().expect("CPU time") / 1e9)
+}
+
+/// Guards: time behind a filter of system calls that is missing without a word, as no thread can
+/// be interrupted or tell its CPU time there.
+#[test]
+fn time_behind_a_filter_is_told_by_the_clock() {
+    const LIBRARY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/programs/loads_filter.c");
+    let shop = Workshop::new();
+    let flags = ["-O1", "-pthread"];
+    let own = shop.build("restricts.c", Compiler::Gcc, &flags);
+    let by_library = [&flags[..], &["-DLIBRARY", LIBRARY]].concat();
+    let by_library = shop.build("restricts.c", Compiler::Gcc, &by_library);
+    let ways = [("ends", &own), ("refuses", &own), ("strict", &own), ("library", &by_library)];
+    for (way, program) in ways {
+        for more in [&[][..], &["both"]] {
+            if way == "strict" && !more.is_empty() {
+                continue;
+            }
+            let mut recording = shop.recording(&[], program, &[&[way], more].concat());
+            let outcome = run(&mut recording.command);
+            if outcome.status.code() == Some(77) {
+                eprintln!("skipped: this test needs rights that it does not have here");
+                return;
+            }
+            outcome.expect_code(0);
+            let report = Report::of(&recording.file);
+            let (before, after, cpu) = around_a_filter(&report);
+            assert!(before > 0.08, "{way}: {before}");
+            assert!(after > 3.5 * before.min(0.1), "{way}: {before} and {after}");
+            // All of the thread's CPU time is somewhere.
+            let all = report.time("main", "total") / 1e9;
+            assert!((0.85 * cpu..1.15 * cpu).contains(&all), "{way}: {all} of {cpu}");
+            if !more.is_empty() {
+                // So is that of a thread which did nothing itself.
+                let beside = report.time("beside", "total") / 1e9;
+                assert!(beside > 0.7 * all, "{way}: {beside} beside {all}");
+            }
+            let [told] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
+            assert!(told.contains("the program filters its system calls"), "{told}");
+            assert_eq!((report.health("lost"), report.health("mended")), (0, 0));
+        }
+    }
+}
+
 /// Guards: children that are not recorded, because a look at their own id would end them, are told of.
 #[test]
 fn that_must_not_know_who_they_are() {
