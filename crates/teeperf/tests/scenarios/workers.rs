@@ -119,14 +119,15 @@ fn time_behind_a_filter_is_told_by_the_clock() {
             let report = Report::of(&recording.file);
             let (before, after, cpu) = around_a_filter(&report);
             assert!(before > 0.08, "{way}: {before}");
-            assert!(after > 3.5 * before.min(0.1), "{way}: {before} and {after}");
+            // The other thread may have had the processor meanwhile.
+            assert!(after > 0.8 * (cpu - before), "{way}: {before} and {after} of {cpu}");
             // All of the thread's CPU time is somewhere.
             let all = report.time("main", "total") / 1e9;
             assert!((0.85 * cpu..1.15 * cpu).contains(&all), "{way}: {all} of {cpu}");
             if !more.is_empty() {
-                // So is that of a thread which did nothing itself.
+                // So is that of a thread which did nothing itself, and works for as long.
                 let beside = report.time("beside", "total") / 1e9;
-                assert!(beside > 0.7 * all, "{way}: {beside} beside {all}");
+                assert!(beside > 0.3 * all, "{way}: {beside} beside {all}");
             }
             let [told] = &report.warnings[..] else { panic!("{:?}", report.warnings) };
             assert!(told.contains("the program filters its system calls"), "{told}");

@@ -170,10 +170,18 @@ impl Report {
     /// Nothing lost, mended, left open or warned of.
     #[track_caller]
     pub(crate) fn expect_whole(&self) {
+        self.expect_whole_but_told(&[]);
+    }
+
+    /// Nothing lost, mended or left open, and a warning with each of these words, in their order.
+    #[track_caller]
+    pub(crate) fn expect_whole_but_told(&self, told: &[&str]) {
         for figure in ["lost", "mended", "open", "unopened"] {
             assert_eq!(self.health(figure), 0, "{figure}: {:#}", self.health);
         }
-        assert_eq!(self.warnings, Vec::<String>::new());
+        let are_told =
+            self.warnings.iter().zip(told).all(|(warning, words)| warning.contains(words));
+        assert!(self.warnings.len() == told.len() && are_told, "{:#?}", self.warnings);
     }
 
     /// Nothing lost, mended or warned of.
