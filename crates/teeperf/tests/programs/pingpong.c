@@ -31,15 +31,29 @@ static void *other(void *unused)
 	return unused;
 }
 
+static long timed(int turns)
+{
+	long begin = cpu_ns();
+	works(turns);
+	long took = cpu_ns() - begin;
+	work_ns += took;
+	return took;
+}
+
 int main(void)
 {
 	pthread_t thread;
 	if (pipe(there) || pipe(back) || pthread_create(&thread, 0, other, 0))
 		return 1;
+	/* As many turns as take 12 us on this processor. */
+	long least = 1000000;
+	for (int i = 0; i < 50; i++) {
+		long took = timed(1000);
+		least = took < least ? took : least;
+	}
+	int turns = 1000 * 12000 / least;
 	for (int i = 0; i < 20000; i++) {
-		long begin = cpu_ns();
-		works(15000);
-		work_ns += cpu_ns() - begin;
+		timed(turns);
 		passes_on(i > 0 ? back[0] : -1, there[1]);
 	}
 	pthread_join(thread, 0);
