@@ -116,7 +116,7 @@ int main(int argc, char **argv)
 	if (strcmp(kind, "once"))
 		sigaction(SIGCHLD, &other, 0);
 	if (!strcmp(kind, "none")) {
-		printf("%d\n", write_all(rounds * 1000));
+		printf("%d\n", write_all(rounds * 4000));
 		return 0;
 	}
 	if (pipe(ends))
