@@ -50,13 +50,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     steps.run("reader in Python", python_reader);
     steps.run("workflows", || crate::workflows::check(false));
     steps.run("lock file of the fuzz targets", fuzz_lock);
+    if !arguments.quick {
+        steps.run("page in a browser", browser);
+    }
     // Its machine takes one processor, and no step from here on is disturbed by a neighbour.
     let optee =
         arguments.emulated.then(|| Beside::start("optee", cargo().args(["xtask", "optee"])));
     if !arguments.quick {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
         steps.run("documentation without warnings", documentation);
-        steps.run("page in a browser", browser);
         steps.run("sums and the runtimes' core under Miri", miri);
         steps.run("chunks changing hands under ThreadSanitizer", thread_sanitizer);
     }
