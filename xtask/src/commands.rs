@@ -2,7 +2,7 @@
 //! tool is there.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -35,13 +35,8 @@ pub(crate) fn works(program: &str, arguments: &[&str]) -> bool {
 /// Runs to the end; an error names the command line.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status = command.status().with_context(|| format!("cannot start {}", line(command)))?;
-    judge(&line(command), status)
-}
-
-/// An error that names the command line, where the program did not succeed.
-pub(crate) fn judge(line: &str, status: ExitStatus) -> Result<()> {
     if !status.success() {
-        bail!("{line} ended with {status}");
+        bail!("{} ended with {status}", line(command));
     }
     Ok(())
 }

@@ -29,22 +29,12 @@ pub(crate) struct Beside {
 
 impl Beside {
     /// Starts `command`.
-    pub(crate) fn start(name: &str, command: &mut Command) -> Result<Self> {
+    pub(crate) fn start(name: &str, mut command: Command) -> Result<Self> {
         let output = commands::target()?.join(format!("{name}.log"));
         let file = File::create(&output).with_context(|| output.display().to_string())?;
+        command.stdin(Stdio::null()).stderr(file.try_clone()?).stdout(file);
         let start = Instant::now();
-        let mut child = command
-            .stdin(Stdio::null())
-            .stderr(file.try_clone()?)
-            .stdout(file)
-            .spawn()
-            .with_context(|| format!("cannot start {}", commands::line(command)))?;
-        let line = commands::line(command);
-        let thread = thread::spawn(move || {
-            let ended = child.wait().map_err(anyhow::Error::from);
-            let result = ended.and_then(|status| commands::judge(&line, status));
-            (result, start.elapsed())
-        });
+        let thread = thread::spawn(move || (commands::run(&mut command), start.elapsed()));
         Ok(Self { output, thread })
     }
 
@@ -118,12 +108,15 @@ mod tests {
     #[test]
     fn a_program_beside_the_steps_is_judged_by_how_it_ends() {
         let mut steps = Steps::default();
-        let shell =
-            |script: &str| Beside::start("steps-test", Command::new("sh").args(["-c", script]));
+        let shell = |script: &str| {
+            let mut command = Command::new("sh");
+            command.args(["-c", script]);
+            Beside::start("steps-test", command)
+        };
         steps.wait("good", shell("echo shown"));
         assert_eq!(steps.failed, 0);
         steps.wait("bad", shell("exit 3"));
-        steps.wait("none", Beside::start("steps-test", &mut Command::new("/nowhere")));
+        steps.wait("none", Beside::start("steps-test", Command::new("/nowhere")));
         assert_eq!(steps.failed, 2);
         assert!(steps.lines[1].contains("FAILED") && steps.lines[1].contains("exit 3"));
         assert!(steps.finish().is_err());

@@ -54,8 +54,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         steps.run("page in a browser", browser);
     }
     // Its machine takes one processor, and no step from here on is disturbed by a neighbour.
-    let optee =
-        arguments.emulated.then(|| Beside::start("optee", cargo().args(["xtask", "optee"])));
+    let optee = arguments.emulated.then(|| {
+        let mut command = cargo();
+        command.args(["xtask", "optee"]);
+        Beside::start("optee", command)
+    });
     if !arguments.quick {
         steps.run("documentation tests", || passed(cargo().args(["test", "--workspace", "--doc"])));
         steps.run("documentation without warnings", documentation);

@@ -233,11 +233,12 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, sampled: &Sampled) {
         }
         return;
     }
-    let &Sampled { whole_ns, hooks_ns, unsampled_ns, unplaced_ns, .. } = sampled;
+    let &Sampled { hooks_ns, unsampled_ns, unplaced_ns, .. } = sampled;
+    let whole_ns = sampled.whole_ns.max(f64::MIN_POSITIVE);
     // The kernel's time is a function's own where code without hooks is.
-    let in_kernel = |row: &&Row| row.spent.kernel_ns > 0.0;
-    let is_own = rows.iter().filter(in_kernel).all(|row| row.calls > 0)
-        && rows.iter().any(|row| in_kernel(&row));
+    let mut in_kernel = rows.iter().filter(|row| row.spent.kernel_ns > 0.0).peekable();
+    let is_own = in_kernel.peek().is_some() && in_kernel.all(|row| row.calls > 0);
+    let unseen_ns = unseen_in_kernel(sampled);
     for row in rows {
         let Spent { variance, total_variance, shared_ns, total_shared_ns, .. } = row.spent;
         let Spent { kernel_ns, total_kernel_ns, .. } = row.spent;
@@ -250,11 +251,11 @@ pub fn add_sampling_error(rows: &mut [Row], info: &Info, sampled: &Sampled) {
         for (time, variance, shared_ns, kernel_ns, has_kernel) in parts {
             spread(time, variance, whole_ns, period_ns);
             let share = (time.value / whole_ns).clamp(0.0, 1.0);
-            spread_by_deviation(time, shared_ns * (1.0 - share).sqrt(), whole_ns);
-            if kernel_ns == 0.0 && has_kernel {
-                let unseen_ns = unseen_in_kernel(sampled);
-                time.high = time.value + (time.high - time.value).hypot(unseen_ns);
-            }
+            let below = DEVIATIONS * shared_ns * (1.0 - share).sqrt();
+            let is_unseen = kernel_ns == 0.0 && has_kernel;
+            let above = if is_unseen { below.hypot(unseen_ns) } else { below };
+            time.low = (time.value - (time.value - time.low).hypot(below)).max(0.0);
+            time.high = time.value + (time.high - time.value).hypot(above);
             let lacks_ns = unsampled_ns + if kernel_ns > 0.0 { unplaced_ns } else { 0.0 };
             time.high = (time.high + lacks_ns).min(whole_ns.max(time.value));
         }
@@ -295,7 +296,6 @@ const DEVIATIONS: f64 = 1.96;
 /// Makes a figure an interval of 95 % confidence: a binomial share of `whole`. Of what no sample
 /// fell into, three may have been due.
 fn spread(time: &mut Time, variance: f64, whole: f64, period_ns: f64) {
-    let whole = whole.max(f64::MIN_POSITIVE);
     let share = (time.value / whole).clamp(0.0, 1.0);
     // Wilson's interval, which few samples do not make too narrow (Brown, Cai and DasGupta,
     // "Interval estimation for a binomial proportion", 2001). So many samples of the same weight
@@ -310,13 +310,6 @@ fn spread(time: &mut Time, variance: f64, whole: f64, period_ns: f64) {
     // A small figure that is a difference of larger ones is no share of few samples.
     let most = time.value + DEVIATIONS * variance.sqrt() + square * LONGEST_NS.max(period_ns);
     time.high = ((middle + half).min(1.0) * whole).min(most).max(time.value);
-}
-
-/// Makes an interval of 95 % confidence wider by an error that has such a deviation beside it.
-fn spread_by_deviation(time: &mut Time, deviation_ns: f64, whole: f64) {
-    let beyond = DEVIATIONS * deviation_ns;
-    time.low = (time.value - (time.value - time.low).hypot(beyond)).max(0.0);
-    time.high = (time.value + (time.high - time.value).hypot(beyond)).min(whole.max(time.value));
 }
 
 /// Raises the upper bounds of rows by what had no room: see [`crate::model::NoRoom`].

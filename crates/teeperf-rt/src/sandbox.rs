@@ -206,6 +206,11 @@ struct Question {
 /// Instructions that a program may have (`BPF_MAXINSNS`).
 const MOST_INSTRUCTIONS: u32 = 4096;
 
+/// Answers of a filter: seccomp(2).
+const REFUSED: u32 = 0x0005_0000;
+const LOGGED: u32 = 0x7FFC_0000;
+const PASSES: u32 = 0x7FFF_0000;
+
 impl Program {
     fn at(address: usize) -> Option<Self> {
         let mut program = [0usize; 2];
@@ -228,20 +233,17 @@ impl Program {
         })
     }
 
-    /// Whether a call passes, or is refused with an error: seccomp(2).
+    /// Whether a call passes, or is refused with an error.
     fn bears(&self, number: usize, arguments: [usize; 6]) -> bool {
-        const REFUSED: u32 = 0x0005_0000;
-        self.passes(number, arguments) || self.answer(number, arguments) == Some(REFUSED)
+        matches!(self.answer(number, arguments), Some(REFUSED | LOGGED | PASSES))
     }
 
     /// Whether a call passes.
     fn passes(&self, number: usize, arguments: [usize; 6]) -> bool {
-        const LOGGED: u32 = 0x7FFC_0000;
-        const PASSES: u32 = 0x7FFF_0000;
         matches!(self.answer(number, arguments), Some(LOGGED | PASSES))
     }
 
-    /// What becomes of a call.
+    /// The filter's answer to a call.
     fn answer(&self, number: usize, arguments: [usize; 6]) -> Option<u32> {
         let question = Question { number: number as u32, arguments };
         run(&question, |at| self.instruction(at)).map(|answer| answer & 0xFFFF_0000)

@@ -44,6 +44,19 @@ fn source(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/programs").join(name)
 }
 
+/// Records a program that one compiler builds with these flags, and that prints what it prints
+/// without hooks.
+fn recorded_alike(shop: &Workshop, compiler: &str, flags: &[&str], file: &str) -> Recorded {
+    let [plain, hooked] = ["plain", "hooked"].map(|name| shop.path(name));
+    succeed(Command::new(compiler).args(flags).arg("-o").arg(&plain).arg(source(file)));
+    let mut command = wrapper("late", compiler);
+    succeed(command.args(flags).arg("-o").arg(&hooked).arg(source(file)));
+    let recorded = shop.record(&[], &hooked, &[], 0);
+    let expected = succeed(&mut Command::new(&plain)).stdout;
+    assert_eq!(recorded.outcome.stdout, expected, "{compiler} {flags:?}");
+    recorded
+}
+
 /// `shapes.c`, built with these flags, has exact counts, and does and prints what it does without
 /// hooks.
 fn shapes(shop: &Workshop, compiler: Compiler, flags: &[&str]) {

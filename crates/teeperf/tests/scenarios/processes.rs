@@ -171,14 +171,9 @@ fn surroundings_told(how: &[&str], told: &[&str]) {
     let shop = Workshop::new();
     for flags in [&["-O2"][..], &["-O2", "-static"]] {
         let program = shop.build("surroundings.c", Compiler::Gcc, flags);
-        let mut recording = shop.recording(&[], &program, how);
-        let outcome = run(&mut recording.command);
-        if outcome.status.code() == Some(77) {
-            eprintln!("skipped: this test needs rights that it does not have here");
-            return;
-        }
-        outcome.expect_code(0);
-        let report = Report::of(&recording.file);
+        let recording = shop.recording(&[], &program, how);
+        let Some(recorded) = recording.run_with_rights() else { return };
+        let Recorded { outcome, report, .. } = recorded;
         assert_calls(&outcome.told(), &report);
         report.expect_whole_but_told(told);
     }

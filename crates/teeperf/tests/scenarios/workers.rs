@@ -11,14 +11,10 @@ fn given_up(what: &str, times: &str, flags: &[&str]) -> Vec<(Told, Report, Outco
             let program = shop.build("workers.c", compiler, &[more, flags].concat());
             // A filter that no wrapper sees would end the program for a signal handler's return.
             let options: &[&str] = if what == "unseen" { &["--no-cpu-samples"] } else { &[] };
-            let mut recording = shop.recording(options, &program, &[what, times]);
-            let outcome = run(&mut recording.command);
-            if outcome.status.code() == Some(77) {
-                eprintln!("skipped: this test needs rights that it does not have here");
-                return Vec::new();
-            }
-            outcome.expect_code(0);
-            all.push((outcome.told(), Report::of(&recording.file), outcome));
+            let recording = shop.recording(options, &program, &[what, times]);
+            let Some(recorded) = recording.run_with_rights() else { return Vec::new() };
+            let Recorded { outcome, report, .. } = recorded;
+            all.push((outcome.told(), report, outcome));
         }
     }
     all
@@ -85,8 +81,8 @@ fn with_system_calls_that_end_them() {
     }
 }
 
-/// What a report says of time, seconds: that before a filter and behind it, and the CPU time of the
-/// thread that it says most of.
+/// Seconds that a report tells before a filter and behind it, and the CPU time of the thread with most
+/// time.
 fn around_a_filter(report: &Report) -> (f64, f64, f64) {
     let total = |name| report.time(name, "total") / 1e9;
     let threads = &json(report.recording(), &[])["threads"];
@@ -109,14 +105,8 @@ fn time_behind_a_filter_is_told_by_the_clock() {
             if way == "strict" && !more.is_empty() {
                 continue;
             }
-            let mut recording = shop.recording(&[], program, &[&[way], more].concat());
-            let outcome = run(&mut recording.command);
-            if outcome.status.code() == Some(77) {
-                eprintln!("skipped: this test needs rights that it does not have here");
-                return;
-            }
-            outcome.expect_code(0);
-            let report = Report::of(&recording.file);
+            let recording = shop.recording(&[], program, &[&[way], more].concat());
+            let Some(Recorded { report, .. }) = recording.run_with_rights() else { return };
             let (before, after, cpu) = around_a_filter(&report);
             assert!(before > 0.08, "{way}: {before}");
             // The other thread may have had the processor meanwhile.

@@ -111,7 +111,7 @@ fn wanted<'a>(
 fn is_of_library(name: &str) -> bool {
     const CLASSES: &[u8] = b"tabsiod";
     let Some(encoding) = name.strip_prefix("_Z") else { return false };
-    // What is local to a function is of its namespace.
+    // An entity that is local to a function belongs to its namespace.
     let encoding = encoding.trim_start_matches('Z');
     // Behind `N` stand qualifiers of the object, such as `const` and `&`.
     const QUALIFIERS: [char; 5] = ['r', 'V', 'K', 'R', 'O'];

@@ -222,34 +222,35 @@ impl<'a> Section<'a> {
 /// Whether a function is called with arguments in such registers that one may be in r11: it reads
 /// r11 first, or, as in clang's `preserve_none`, one that other functions keep for their callers.
 /// Calls that only pass such an argument on are not seen.
-fn has_argument_in_r11(lines: &[Line<'_>]) -> bool {
-    ["%r11", "%r12", "%r13", "%r14", "%r15"].iter().any(|register| reads_first(lines, register))
+fn has_argument_in_r11<'a>(lines: &[Line<'a>]) -> bool {
+    let uses = |line: &Line<'a>| match *line {
+        Line::Instruction(mnemonic, rest) if rest.contains("%r1") => Some((mnemonic, rest)),
+        _ => None,
+    };
+    let uses: Vec<(&str, &str)> = lines.iter().filter_map(uses).collect();
+    ["%r11", "%r12", "%r13", "%r14", "%r15"].iter().any(|register| reads_first(&uses, register))
 }
 
-/// Whether the first instruction that names a register is one that uses what is in it, and does not
-/// only keep that on the stack.
-fn reads_first(lines: &[Line<'_>], register: &str) -> bool {
-    let uses = lines.iter().find_map(|line| match *line {
-        Line::Instruction(mnemonic, rest) if rest.contains(register) => {
-            let is_cleared = mnemonic.starts_with("xor") && rest.matches(register).count() == 2;
-            let (source, target) = rest.rsplit_once(',').unwrap_or(("", rest));
-            let target = target.trim_start();
-            let is_move = mnemonic.starts_with("mov");
-            let is_written =
-                (is_move || mnemonic.starts_with("lea") || mnemonic.starts_with("pop"))
-                    && target.starts_with(register)
-                    && !source.contains(register);
-            // r11 is no function's to keep.
-            let is_kept = register != "%r11"
-                && (mnemonic.starts_with("push")
-                    || is_move
-                        && source == register
-                        && (target.ends_with("(%rsp)") || target.ends_with("(%rbp)")));
-            Some(!(is_cleared || is_written || is_kept))
-        }
-        _ => None,
-    });
-    uses == Some(true)
+/// Whether the first of these instructions that names a register is one that uses what is in it, and
+/// does not only keep that on the stack.
+fn reads_first(instructions: &[(&str, &str)], register: &str) -> bool {
+    let first = instructions.iter().find(|(_, rest)| rest.contains(register));
+    first.is_some_and(|&(mnemonic, rest)| {
+        let is_cleared = mnemonic.starts_with("xor") && rest.matches(register).count() == 2;
+        let (source, target) = rest.rsplit_once(',').unwrap_or(("", rest));
+        let target = target.trim_start();
+        let is_move = mnemonic.starts_with("mov");
+        let is_written = (is_move || mnemonic.starts_with("lea") || mnemonic.starts_with("pop"))
+            && target.starts_with(register)
+            && !source.contains(register);
+        // r11 is no function's to keep.
+        let is_kept = register != "%r11"
+            && (mnemonic.starts_with("push")
+                || is_move
+                    && source == register
+                    && (target.ends_with("(%rsp)") || target.ends_with("(%rbp)")));
+        !(is_cleared || is_written || is_kept)
+    })
 }
 
 fn is_empty(lines: &[Line<'_>]) -> bool {

@@ -9,15 +9,7 @@ fn vectorcall_of_every_clang() {
     // Names in reports have no version, and what follows `@@` looks like one.
     for compiler in installed(&CLANGS) {
         for flags in [&["-O0"][..], &["-O2", "-g", "-fPIC"]] {
-            let plain = shop.path("plain");
-            let hooked = shop.path("hooked");
-            let name = source("vectorcall.c");
-            succeed(Command::new(compiler).args(flags).arg("-o").arg(&plain).arg(&name));
-            let mut command = wrapper("late", compiler);
-            succeed(command.args(flags).arg("-o").arg(&hooked).arg(&name));
-            let recorded = shop.record(&[], &hooked, &[], 0);
-            let expected = succeed(&mut Command::new(&plain)).stdout;
-            assert_eq!(recorded.outcome.stdout, expected, "{compiler} {flags:?}");
+            let recorded = recorded_alike(&shop, compiler, flags, "vectorcall.c");
             let calls = |name: &str| recorded.report.calls[name];
             assert_eq!([calls("weigh"), calls("turn")], [200, 100], "{compiler} {flags:?}");
         }

@@ -7,20 +7,12 @@ use super::*;
 #[test]
 fn labels_that_a_program_keeps() {
     let shop = Workshop::new();
-    let plain = shop.path("plain");
-    let hooked = shop.path("hooked");
-    let name = source("resumed.c");
     for compiler in [&["gcc"][..], &CLANGS].concat() {
         if installed(&[compiler]).is_empty() {
             continue;
         }
         for flags in [&["-O1"][..], &["-O2"], &["-O2", "-fno-asynchronous-unwind-tables"]] {
-            succeed(Command::new(compiler).args(flags).arg("-o").arg(&plain).arg(&name));
-            let mut command = wrapper("late", compiler);
-            succeed(command.args(flags).arg("-o").arg(&hooked).arg(&name));
-            let recorded = shop.record(&[], &hooked, &[], 0);
-            let expected = succeed(&mut Command::new(&plain)).stdout;
-            assert_eq!(recorded.outcome.stdout, expected, "{compiler} {flags:?}");
+            let recorded = recorded_alike(&shop, compiler, flags, "resumed.c");
             for (function, expected) in [
                 ("run", 200),
                 ("first", 200),

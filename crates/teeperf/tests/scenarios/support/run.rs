@@ -192,6 +192,22 @@ pub(crate) struct Recorded {
     pub(crate) report: Report,
 }
 
+impl Recording {
+    /// Runs a program that needs rights, and reads the recording. Nothing, and a word of it, where
+    /// the program has not got them: it ends with 77 then, and with 0 else.
+    #[track_caller]
+    pub(crate) fn run_with_rights(mut self) -> Option<Recorded> {
+        let outcome = run(&mut self.command);
+        if outcome.status.code() == Some(77) {
+            eprintln!("skipped: this test needs rights that it does not have here");
+            return None;
+        }
+        outcome.expect_code(0);
+        let report = Report::of(&self.file);
+        Some(Recorded { outcome, file: self.file, report })
+    }
+}
+
 impl super::Workshop {
     /// `teeperf record OPTIONS -o FILE -- PROGRAM ARGUMENTS`, not started yet.
     pub(crate) fn recording(
